@@ -61,3 +61,9 @@ GRAPH_BREAKS = {a: "nothing", "b": "branch", "c": "item", "d": "print", "e": "nu
 
 # %% wrong: `.item()` taken for a number that changes — says "The first call already makes two graphs" — earns 1.5
 GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "number", "d": "print", "e": "number", "f": "shape"}
+
+# %% wrong: another step is another shape — says "`x` is the same in all calls" — earns 1.5
+GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "item", "d": "print", "e": "shape", "f": "shape"}
+
+# %% wrong: another step is another type, another length a loop — says "There is no loop here" — earns 1.5
+GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "item", "d": "print", "e": "number", "f": "loop"}

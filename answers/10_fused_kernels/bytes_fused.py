@@ -136,3 +136,38 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
 # -         moved += 1
 # -     return moved * elements * bytes_per_element
 # +         return (moved + fused) * elements * bytes_per_element
+
+# %% wrong: an operation without inputs of its own reads nothing — says "each but the first reads the one before"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    tensors = sum(op["inputs"] for op in ops) + 1
+    if not fused:
+        tensors += len(ops) - 1 + sum(1 for op in ops[1:] if op["inputs"])
+    return tensors * elements * bytes_per_element
+
+# %% wrong: the eager chain is the fused one times its length — says "three times the fused chain"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    tensors = sum(op["inputs"] for op in ops) + 1
+    return tensors * (1 if fused else len(ops)) * elements * bytes_per_element
+
+# %% wrong: intermediate results of one element — says "as many elements as the inputs"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    between = 0 if fused else 2 * (len(ops) - 1)
+    return (sum(op["inputs"] for op in ops) + 1) * elements * bytes_per_element if fused else (
+        (sum(op["inputs"] for op in ops) + 1) * elements + between
+    ) * bytes_per_element
+
+# %% wrong: the first operation's inputs are dropped — says "by your function 1: inputs of all operations are read"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    between = 0 if fused else 2 * (len(ops) - 1)
+    return (sum(op["inputs"] for op in ops[1:]) + between + 1) * elements * bytes_per_element
+
+# %% wrong: the last operation's inputs are dropped — says "Inputs of all operations are read"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    between = 0 if fused else 2 * (len(ops) - 1)
+    return (sum(op["inputs"] for op in ops[:-1]) + between + 1) * elements * bytes_per_element
+
+# %% wrong: fused, one input for each operation after the first — says "one tensor too many: the fused kernel reads the 3 inputs"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    if fused:
+        return (ops[0]["inputs"] + len(ops)) * elements * bytes_per_element
+    return (sum(op["inputs"] for op in ops) + 2 * len(ops) - 1) * elements * bytes_per_element

@@ -140,3 +140,19 @@ def launch_bound(kernels, launch_us):
 # %% wrong: when the last kernel starts, with the right quotient — says "start of the last kernel" — from "reference"
 # -     return {"eager_us": finished, "graph_us": graph_us, "speedup": finished / graph_us}
 # +     return {"eager_us": finished - kernels[-1], "graph_us": graph_us, "speedup": finished / graph_us}
+
+# %% wrong: the next launch is waited for after each kernel — says "the second launch is ready at 6"
+def launch_bound(kernels, launch_us):
+    end = launch_us
+    for number, kernel in enumerate(kernels, start=1):
+        end = max(end + kernel, number * launch_us)
+    graph = launch_us + sum(kernels)
+    return {"eager_us": end, "graph_us": graph, "speedup": end / graph}
+
+# %% wrong: the number of the launch before — says "the second launch is ready at 6"
+def launch_bound(kernels, launch_us):
+    end = 0.0
+    for number, kernel in enumerate(kernels, start=1):
+        end = max(end, max(number - 1, 1) * launch_us) + kernel
+    graph = launch_us + sum(kernels)
+    return {"eager_us": end, "graph_us": graph, "speedup": end / graph}

@@ -271,3 +271,111 @@ def online_softmax(blocks):
 # %% wrong: weights divided by the log-sum-exp — says "not by the log-sum-exp" — from "reference": `np.exp(block - lse) for` → `np.exp(block - running_max) / lse for`
 
 # %% wrong: the maximum times the logarithm — says "maximum plus the logarithm" — from "reference": `float(lse)` → `float(running_max * np.log(running_sum))`
+
+# %% wrong: log1p — says "here 3 + 0.4519"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log1p(s))
+
+# %% wrong: the logarithm of maximum plus sum — says "here 3 + 0.4519"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(np.log(m + s))
+
+# %% wrong: weights without the maximum — says "here the maximum is not subtracted"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: weights divided by the sum twice — says "The log-sum-exp is right. The weight of x is exp"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: blocks of weights in reverse order — says "the right weights in another order"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in reversed(blocks)]), float(m + np.log(s))
+
+# %% wrong: weights in float32 — says "has too few digits: they should be float64"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]).astype(np.float32), float(m + np.log(s))
+
+# %% wrong: the factor is the quotient of the maxima — says "not the quotient of the maxima"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * (m / larger if np.isfinite(m) else 0.0) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: the factor is the difference of the maxima — says "the factor exp(old − new) is 1"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * (m - larger if np.isfinite(m) else 0.0) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: the old maximum is subtracted from the block — says "not the old one"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - (m if np.isfinite(m) else larger)).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: the first block is counted twice — says "counted twice"
+def online_softmax(blocks):
+    m, s = blocks[0].max(), np.exp(blocks[0] - blocks[0].max()).sum()
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: a new maximum adds 1 — says "also if its maximum is the new one"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + (1 if larger > m else np.exp(block - larger).sum())
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: the factor has half the exponent — says "your sum is"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp((m - larger) / 2) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log(s))

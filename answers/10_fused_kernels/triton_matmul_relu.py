@@ -476,3 +476,186 @@ def triton_matmul_relu(a, b, bias):
 # %% wrong: the transposed result — says "It is the right array, transposed" — from "reference": `    return out` → `    return out.T`
 
 # %% wrong: counts the tiles across from the rows — says "from the 5 tiles across" — from "tiles of 64 × 16, pointers that move, one axis of programs": `across = tl.cdiv(N, BN)` → `across = tl.cdiv(M, BN)`
+
+# %% wrong: sums begin with the bias, which is added again — says "The bias was added twice"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    start_bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32) + start_bias[None, :]
+    for start in range(0, k, TILE):
+        inner = start + tl.arange(0, TILE)
+        a_mask = (row[:, None] < m) & (inner[None, :] < k)
+        b_mask = (inner[:, None] < k) & (column[None, :] < n)
+        left = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=a_mask, other=0.0)
+        right = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=b_mask, other=0.0)
+        sums = tl.dot(left, right, sums)
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    result = tl.maximum(sums + bias[None, :], 0.0)
+    mask = (row[:, None] < m) & (column[None, :] < n)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=mask)
+
+
+def triton_matmul_relu(a, b, bias):
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty(m, n, dtype=torch.float32)
+    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+    return out
+
+# %% wrong: results are clamped at 6 — says "that should be above 6 is 6"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for start in range(0, k, TILE):
+        inner = start + tl.arange(0, TILE)
+        a_mask = (row[:, None] < m) & (inner[None, :] < k)
+        b_mask = (inner[:, None] < k) & (column[None, :] < n)
+        left = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=a_mask, other=0.0)
+        right = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=b_mask, other=0.0)
+        sums = tl.dot(left, right, sums)
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    result = tl.minimum(tl.maximum(sums + bias[None, :], 0.0), 6.0)
+    mask = (row[:, None] < m) & (column[None, :] < n)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=mask)
+
+
+def triton_matmul_relu(a, b, bias):
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty(m, n, dtype=torch.float32)
+    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+    return out
+
+# %% wrong: the bias is masked by m — says "its mask ends at m"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for start in range(0, k, TILE):
+        inner = start + tl.arange(0, TILE)
+        a_mask = (row[:, None] < m) & (inner[None, :] < k)
+        b_mask = (inner[:, None] < k) & (column[None, :] < n)
+        left = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=a_mask, other=0.0)
+        right = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=b_mask, other=0.0)
+        sums = tl.dot(left, right, sums)
+    bias = tl.load(bias_ptr + column, mask=column < m, other=0.0)
+    result = tl.maximum(sums + bias[None, :], 0.0)
+    mask = (row[:, None] < m) & (column[None, :] < n)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=mask)
+
+
+def triton_matmul_relu(a, b, bias):
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty(m, n, dtype=torch.float32)
+    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+    return out
+
+# %% wrong: one axis of the grid for both — says "Only the tiles of 32 × 32 on the diagonal were stored"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    column = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for start in range(0, k, TILE):
+        inner = start + tl.arange(0, TILE)
+        a_mask = (row[:, None] < m) & (inner[None, :] < k)
+        b_mask = (inner[:, None] < k) & (column[None, :] < n)
+        left = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=a_mask, other=0.0)
+        right = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=b_mask, other=0.0)
+        sums = tl.dot(left, right, sums)
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    result = tl.maximum(sums + bias[None, :], 0.0)
+    mask = (row[:, None] < m) & (column[None, :] < n)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=mask)
+
+
+def triton_matmul_relu(a, b, bias):
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty(m, n, dtype=torch.float32)
+    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+    return out
+
+# %% wrong: the tile of a is transposed — says "It is the right array, transposed"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for start in range(0, k, TILE):
+        inner = start + tl.arange(0, TILE)
+        a_mask = (row[:, None] < m) & (inner[None, :] < k)
+        b_mask = (inner[:, None] < k) & (column[None, :] < n)
+        left = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=a_mask, other=0.0)
+        right = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=b_mask, other=0.0)
+        sums = tl.dot(tl.trans(left), right, sums)
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    result = tl.maximum(sums + bias[None, :], 0.0)
+    mask = (row[:, None] < m) & (column[None, :] < n)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=mask)
+
+
+def triton_matmul_relu(a, b, bias):
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty(m, n, dtype=torch.float32)
+    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+    return out
+
+# %% wrong: element by element — says "Only the elements on the diagonal are right"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for start in range(0, k, TILE):
+        inner = start + tl.arange(0, TILE)
+        a_mask = (row[:, None] < m) & (inner[None, :] < k)
+        b_mask = (inner[:, None] < k) & (column[None, :] < n)
+        left = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=a_mask, other=0.0)
+        right = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=b_mask, other=0.0)
+        sums = sums + left.to(tl.float32) * right.to(tl.float32)
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    result = tl.maximum(sums + bias[None, :], 0.0)
+    mask = (row[:, None] < m) & (column[None, :] < n)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=mask)
+
+
+def triton_matmul_relu(a, b, bias):
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty(m, n, dtype=torch.float32)
+    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+    return out
+
+# %% wrong: the product is divided by k — says "All numbers are 0.0625 times as large"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for start in range(0, k, TILE):
+        inner = start + tl.arange(0, TILE)
+        a_mask = (row[:, None] < m) & (inner[None, :] < k)
+        b_mask = (inner[:, None] < k) & (column[None, :] < n)
+        left = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=a_mask, other=0.0)
+        right = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=b_mask, other=0.0)
+        sums = tl.dot(left, right, sums)
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    result = tl.maximum(sums / k + bias[None, :], 0.0)
+    mask = (row[:, None] < m) & (column[None, :] < n)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=mask)
+
+
+def triton_matmul_relu(a, b, bias):
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty(m, n, dtype=torch.float32)
+    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+    return out
