@@ -63,6 +63,7 @@ __all__ = [
     "picture",
     "recording",
     "run",
+    "stored_again",
     "table_of",
     "typecheck",
     "use_triton",
