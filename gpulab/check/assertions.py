@@ -265,9 +265,9 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
         known = FLOAT32
     if not known and has_16_bits(mine, theirs):
         known = BITS16
-    known = known or coarser_type(mine, theirs)
     if not known:
-        inside = f"{inside} {pattern(mine, theirs, rule)}".strip()
+        facts = coarser_type(mine, theirs) or pattern(mine, theirs, rule)
+        inside = f"{inside} {facts}".strip()
     _fail(Mismatch(what, shown, wanted, known, inside))
 
 

@@ -5,6 +5,7 @@ Each function gives pairs for `check.close(..., mistakes=…)`: the answer itsel
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -184,7 +185,7 @@ def weights_of(mine: NDArray[np.float64], right: NDArray[np.float64]) -> str:
     total = mine[last].sum()
     ratio = mine[last] / right[last]
     cuts = [0, *(np.flatnonzero(abs(np.diff(ratio)) > 1e-2 * abs(ratio).max()) + 1), len(ratio)]
-    parts = list(zip(cuts, cuts[1:], strict=False))
+    parts = list(itertools.pairwise(cuts))
     if 1 < len(parts) < 5:
         times = [f"{ratio[first:end].mean():.3g} for keys {first} to {end - 1}" for first, end in parts]
         return f"{read} the weights of query {last} are the right ones times {', '.join(times)}."
