@@ -266,7 +266,7 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
     if not known and has_16_bits(mine, theirs):
         known = BITS16
     if not known:
-        facts = coarser_type(mine, theirs) or pattern(mine, theirs, rule)
+        facts = f"{coarser_type(mine, theirs)} {pattern(mine, theirs, rule)}".strip()
         inside = f"{inside} {facts}".strip()
     _fail(Mismatch(what, shown, wanted, known, inside))
 
