@@ -111,39 +111,6 @@ def _near(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return bool(abs(one - other).max() <= 2e-3 * abs(other).max() + 1e-6)
 
 
-def of_product(function: Any) -> str:
-    """What a product with bias and ReLU makes of a zero matrix, and of the identity: a sentence, or ""."""
-    import torch
-
-    from gpulab.check.compare import Rule, unequal
-    from gpulab.check.patterns import pattern
-    from gpulab.check.values import plain
-
-    size = 16
-    wave = 1.5 + torch.sin(0.7 * torch.arange(float(size * size))).reshape(size, size).half()
-    one, zero, bias = torch.eye(size).half(), torch.zeros(size, size).half(), torch.linspace(1, 4, size)
-    trials = [
-        ("With a matrix a of zeros, each row of the result should be relu(bias)", zero, wave, bias),
-        ("With the identity matrix as b, and without bias, the result should be a", wave, one, 0 * bias),
-        ("With the identity matrix as a, and without bias, the result should be b", one, wave, 0 * bias),
-    ]
-    rule = Rule(1e-3, 1e-3)
-    for words, a, b, added in trials:
-        try:
-            answer = function(a, b, added)
-        except Exception:  # of the student's kernel, perhaps in another process
-            return ""
-        right = torch.relu(a.float() @ b.float() + added)
-        if not isinstance(answer, torch.Tensor) or answer.shape != right.shape:
-            return ""
-        mine, theirs = plain(answer), plain(right)
-        wrong = unequal(mine.values, theirs.values, rule)
-        if wrong.any():
-            facts = pattern(mine, theirs, rule) or f"{wrong.sum()} of {wrong.size} elements are wrong."
-            return f"{words}. In your result, that is not so: {facts}"
-    return ""
-
-
 def of_attention(function: Any, size: int = 64) -> str:
     """Which weights a causal attention gives to the keys, read off values that are the identity: a sentence, or "".
 

@@ -137,6 +137,7 @@ def test_graph_breaks() -> None:
         "an entry is missing": "the other five are what Dynamo did; the test asks for all six",
         "print takes the value": some, "`if` taken for a number": some, "`.item()` taken for a branch": some,
             "`.item()` taken for a number that changes": some,
+        "another step is another shape": some, "another step is another type, another length a loop": some,
         "a code of its own": "the other five are what Dynamo did; the test knows the words of the menu",
     }  # fmt: skip
     breaks = {name: {"graphs": [2, 2, 2], "why": "print"} for name in "abcdef"}
@@ -202,6 +203,7 @@ def test_launch_bound() -> None:
         "the graph's launch at the same time as its kernels": small, "the first launch begins after one launch": small,
         "up to the start of the last kernel": "one kernel of hundreds is within what is measured",
         "when the last kernel starts, with the right quotient": "one kernel of hundreds is within what is measured",
+        "the next launch is waited for after each kernel": small, "the number of the launch before": small,
         "kernels consumed": "the values are right; the judge itself compares arguments before and after",
     }  # fmt: skip
     assert findings(one("launch_bound"), CHAPTER, plausible, broken, passing) == []
