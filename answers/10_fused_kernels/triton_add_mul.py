@@ -472,7 +472,7 @@ def triton_add_mul(x, y, z):
     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
     return out
 
-# %% wrong: y is loaded from the result — says "The kernel also loads from out_ptr"
+# %% wrong: y is loaded from the result — says "The kernel loads from out_ptr and also stores into it"
 @triton.jit
 def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)

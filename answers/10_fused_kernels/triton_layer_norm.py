@@ -508,7 +508,7 @@ def triton_layer_norm(x, weight, bias, eps):
     layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
     return out
 
-# %% wrong: the weight is squared — says "The rows are normalized rightly, but not weighted"
+# %% wrong: the weight is squared — says "The rows are normalized correctly. After that, column"
 @triton.jit
 def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -531,7 +531,7 @@ def triton_layer_norm(x, weight, bias, eps):
     layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
     return out
 
-# %% wrong: the weights are read from the end — says "The rows are normalized rightly, but not weighted"
+# %% wrong: the weights are read from the end — says "The rows are normalized correctly. After that, column"
 @triton.jit
 def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0)

@@ -460,7 +460,7 @@ def triton_softmax(x):
 
 # %% wrong: every program loads the first row — says "Each program loads the first row" — from "reference": `tl.load(x_ptr + place,` → `tl.load(x_ptr + column,`
 
-# %% wrong: padding of exp(0) — says "exp(0) is 1"
+# %% wrong: padding of exp(0) — says "adds exp(0) = 1 to the sum"
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
     row = tl.program_id(0)

@@ -102,8 +102,8 @@ def of_layer_norm(answer: Any, x: Any, weight: Any, bias: Any, eps: float) -> No
         column = int((abs(factor - w) * abs(normal).max(0)).argmax())
         if abs(factor[column] - w[column]) < WEIGHTED * abs(w[column]):
             return []
-        wrong = f"Column {column} is multiplied by {factor[column]:.4g}, and its weight is {w[column]:.4g}"
-        return [(answer, f"The rows are normalized rightly, but not weighted. {wrong}.")]
+        wrong = f"column {column} is multiplied by {factor[column]:.4g}, but its weight is {w[column]:.4g}"
+        return [(answer, f"The rows are normalized correctly. After that, {wrong}.")]
     return []
 
 

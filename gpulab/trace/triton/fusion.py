@@ -92,7 +92,7 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
     if not each:
         return "No program stores anything: is there a tl.store, and is its mask ever true?"
     if not written and (both := [name for name in launch["writes"] if name in launch["reads"]]):
-        return f"The kernel also loads from {both[0]}, before anything is stored there: is that the right pointer?"
+        return f"The kernel loads from {both[0]} and also stores into it: is that the right pointer in both places?"
     if not written:
         return "The kernel stores into another tensor: does it get the one that you return?"
     if launch["strides"] and answer.dim() > 1:
@@ -101,8 +101,11 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
         overlap = "do the addresses differ from program to program, so that no two blocks overlap?"
         return f"Others were stored more than once: {overlap}{_next_begin(answer, launch)}"
     if programs == 1 and len(launch["writes"]) == 1 and stored > written:
-        held = f"{written:,} element{'s' * (written > 1)} of the result"
-        return f"The program stores {stored:,} values, but in {held}: the address of each needs its offset (tl.arange)."
+        if written == 1:
+            cure = "the address of each needs its offset (tl.arange)."
+            return f"The program stores {stored:,} values, but all in one element of the result: {cure}"
+        cure = "the addresses must differ in each store."
+        return f"The program stores {stored:,} values, but in {written:,} elements of the result: {cure}"
     if (begin := launch["begins"].get("0,0,0", 0)) and places == [*range(begin)]:
         return f"Program 0 begins to store at element {begin:,}: is the address off by {begin:,}?"
     if answer.dim() == 1 and places[0] == written == programs * each and each % launch["largest_block"] == 0:
@@ -170,12 +173,16 @@ def _left_out(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any]
 
 
 def stored_again(answer: torch.Tensor, launch: Mapping[str, Any]) -> str:
-    """What to say of a right result of which elements were stored more than once.
+    """What to say of a right result of which elements were certainly stored more than once, or "".
 
     Args:
         answer: the tensor.
         launch: that made it, as `one_kernel` gives it.
     """
+    size = answer.numel() * answer.element_size()
+    padded = answer.untyped_storage().nbytes() > size
+    if padded or len(launch["writes"]) != 1 or launch["bytes_written"] <= size:
+        return ""
     asked = "does each program store elements of its own, and each of them once?"
     return f"elements were stored more than once: {asked}{_next_begin(answer, launch)}"
 
