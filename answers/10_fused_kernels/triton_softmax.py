@@ -497,7 +497,7 @@ def triton_softmax(x):
     softmax_kernel[(rows,)](x, out, width, BLOCK=triton.next_power_of_2(width))
     return out
 
-# %% wrong: exp is divided by exp of the maximum — says "gets 999.9 there, and gives inf"
+# %% wrong: exp is divided by exp of the maximum — says "and gives inf. Subtract the row's maximum"
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
     row = tl.program_id(0)

@@ -144,7 +144,8 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
         count = len(answer[0])
         missing = torch.zeros(answer.shape, dtype=torch.bool, device="cpu")
         missing[:, many * rows :] = True
-        if many * rows < count and places == missing.reshape(-1).nonzero().reshape(-1).tolist():
+        enough = many * rows >= count or programs != many * len(answer)  # or another axis has this number
+        if not enough and places == missing.reshape(-1).nonzero().reshape(-1).tolist():
             done = f"Of {count} rows, only 0 to {many * rows - 1} were stored, by {many} programs of {rows} rows"
             return f"{done}: it takes triton.cdiv({count}, {rows}) programs."
     return _left_out(places, answer, launch, needed) or unknown
