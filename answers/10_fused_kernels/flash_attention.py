@@ -529,7 +529,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: sum not rescaled, with blocks of 16 — says "the sum must be rescaled, too" — from "reference": "* factor + tl.sum" → "+ tl.sum", "cdiv(length, 32)" → "cdiv(length, 16)", "T=32" → "T=16"
 
-# %% wrong: the keys of the first head for all heads — says "Only the first head" — from "reference": "k_ptr + k_at" → "k_ptr + k_at - head"
+# %% wrong: the keys of the first head for all heads — says "All heads use k of the first head" — from "reference": "k_ptr + k_at" → "k_ptr + k_at - head"
 
 # %% wrong: the axes of the grid exchanged, with blocks of 16 — says "are there too many programs?" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 16))", "T=32" → "T=16"
 
@@ -874,42 +874,6 @@ def flash_kernel(
         at = head + column[:, None] * WIDTH + inside[None, :]
         k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
         v = tl.load(v_ptr + at - head, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: k of the first head — says "All heads use k of the first head"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at - head, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
         scores = tl.dot(q, tl.trans(k)) * scale
         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
         m_new = tl.maximum(m, tl.max(scores, axis=1))
