@@ -529,7 +529,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: sum not rescaled, with blocks of 16 — says "the sum must be rescaled, too" — from "reference": "* factor + tl.sum" → "+ tl.sum", "cdiv(length, 32)" → "cdiv(length, 16)", "T=32" → "T=16"
 
-# %% wrong: the keys of the first head for all heads — says "Only the first head" — from "reference": "k_ptr + k_at" → "k_ptr + k_at - head"
+# %% wrong: the keys of the first head for all heads — says "All heads use k of the first head" — from "reference": "k_ptr + k_at" → "k_ptr + k_at - head"
 
 # %% wrong: the axes of the grid exchanged, with blocks of 16 — says "are there too many programs?" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 16))", "T=32" → "T=16"
 
@@ -783,3 +783,436 @@ def flash_attention(q, k, v):
 # %% wrong: the first keys and values in every step — says "Each block loads the first keys" — from "reference": `k_at = head + column[:, None] * WIDTH` → `k_at = head + tl.arange(0, T)[:, None] * WIDTH`
 
 # %% wrong: both factors on the output — says "rescales sum and output once" — from "reference": `s = s * factor` → `s = s`, `o * factor[:, None]` → `o * factor[:, None] * factor[:, None]`
+
+# %% wrong: hidden keys have the score -1 — says "query 0 gives key 1 the weight"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: the head's offset is that of a block — says "in row 11 of a part"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * T * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: v of the first head — says "All heads use v of the first head"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at - head, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: the factor is the quotient of the maxima — says "That of the old sum and output is exp(old − new)"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = m / m_new
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: divided by the maximum — says "Each row is the right one times a number"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / m[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: every second block of keys — says "gives the keys 32 to 63 no weight"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, 2 * T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: only the last block's output — says "gives the keys 0 to 31 no weight"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: only the last block's sum — says "the weights of query 63 add up to"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: programs for tiles of 64, tiles of 32 — says "only 0 to 63 were stored, by 2 programs of 32 rows"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 64), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: no padding loaded as 0 — says "is a load without other="
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: weights of float16 — says "Nearly right"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    head = tl.program_id(1) * length * WIDTH
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)
+    q_at = head + row[:, None] * WIDTH + inside[None, :]
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        at = head + column[:, None] * WIDTH + inside[None, :]
+        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_new = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_new)
+        weights = tl.exp(scores - m_new[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights.to(tl.float16), v.to(tl.float16))
+        m = m_new
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: programs for tiles of 16, tiles of 32 — says "are there more programs than blocks of queries" — from "reference": "grid = (triton.cdiv(length, 32)" → "grid = (triton.cdiv(length, 16)"
+
+# %% right: a fixed grid, whose programs without queries load nothing
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    for tile in range(tl.program_id(0), tl.cdiv(length, T), tl.num_programs(0)):
+        row = tile * T + tl.arange(0, T)
+        inside = tl.arange(0, WIDTH)[None, :]
+        head = tl.program_id(1) * length * WIDTH
+        q_at = head + row[:, None] * WIDTH + inside
+        q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+        m = tl.full((T,), -float("inf"), dtype=tl.float32)
+        s = tl.zeros((T,), dtype=tl.float32)
+        o = tl.zeros((T, WIDTH), dtype=tl.float32)
+        for start in range(0, (tile + 1) * T, T):
+            column = start + tl.arange(0, T)
+            k_at = head + column[:, None] * WIDTH + inside
+            k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+            v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+            scores = tl.dot(q, tl.trans(k)) * scale
+            scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+            m_next = tl.maximum(m, tl.max(scores, axis=1))
+            factor = tl.exp(m - m_next)
+            weights = tl.exp(scores - m_next[:, None])
+            s = s * factor + tl.sum(weights, axis=1)
+            o = o * factor[:, None] + tl.dot(weights, v)
+            m = m_next
+        tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (16, heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out

@@ -369,3 +369,187 @@ def triton_layer_norm(x, weight, bias, eps):
 # %% wrong: eps in the sum of squares — says "once per place" — from "reference": `tl.sum(centered * centered, axis=0)` → `tl.sum(centered * centered + eps, axis=0)`
 
 # %% wrong: the root of the mean distance — says "not the mean of |x - mean|" — from "reference": `tl.sum(centered * centered, axis=0)` → `tl.sum(tl.abs(centered), axis=0)`
+
+# %% wrong: the variance is divided by the width twice — says "Without weight and bias, row"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    var = tl.sum(centered * centered, axis=0) / width / width
+    y = centered / tl.sqrt(var + eps) * w + b
+    tl.store(out_ptr + row * width + column, y, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    out = torch.empty_like(x)
+    rows, width = x.shape
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: the root of the root — says "Without weight and bias, row"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    var = tl.sum(centered * centered, axis=0) / width
+    y = centered / tl.sqrt(tl.sqrt(var + eps)) * w + b
+    tl.store(out_ptr + row * width + column, y, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    out = torch.empty_like(x)
+    rows, width = x.shape
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: the largest deviation in place of the root — says "Without weight and bias, row"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    var = tl.max(centered * centered, axis=0)
+    y = centered / tl.sqrt(var + eps) * w + b
+    tl.store(out_ptr + row * width + column, y, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    out = torch.empty_like(x)
+    rows, width = x.shape
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: the maximum is subtracted — says "Without weight and bias, row"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    mean = tl.max(x, axis=0)
+    centered = tl.where(inside, x - mean, 0.0)
+    var = tl.sum(centered * centered, axis=0) / width
+    y = centered / tl.sqrt(var + eps) * w + b
+    tl.store(out_ptr + row * width + column, y, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    out = torch.empty_like(x)
+    rows, width = x.shape
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: the mean is subtracted twice — says "Without weight and bias, row"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    var = tl.sum(centered * centered, axis=0) / width
+    y = (centered - mean) / tl.sqrt(var + eps) * w + b
+    tl.store(out_ptr + row * width + column, y, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    out = torch.empty_like(x)
+    rows, width = x.shape
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: the mean is added back — says "In each row, all numbers are off by the same amount"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    var = tl.sum(centered * centered, axis=0) / width
+    y = centered / tl.sqrt(var + eps) * w + b + mean
+    tl.store(out_ptr + row * width + column, y, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    out = torch.empty_like(x)
+    rows, width = x.shape
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: the weight is squared — says "The rows are normalized correctly. After that, column"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    var = tl.sum(centered * centered, axis=0) / width
+    y = centered / tl.sqrt(var + eps) * w * w + b
+    tl.store(out_ptr + row * width + column, y, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    out = torch.empty_like(x)
+    rows, width = x.shape
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: the weights are read from the end — says "The rows are normalized correctly. After that, column"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + width - 1 - column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    var = tl.sum(centered * centered, axis=0) / width
+    y = centered / tl.sqrt(var + eps) * w + b
+    tl.store(out_ptr + row * width + column, y, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    out = torch.empty_like(x)
+    rows, width = x.shape
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out

@@ -30,7 +30,7 @@ from gpulab.trace.python.hook import install
 from gpulab.trace.python.type_inference import CompilerMissingError, TypedKernel, typecheck
 from gpulab.trace.result import LineCount, Request, ThreadRace, Touch, Trace, UnwrittenRead
 from gpulab.trace.triton.counts import table_of
-from gpulab.trace.triton.fusion import all_written, one_kernel
+from gpulab.trace.triton.fusion import all_written, one_kernel, stored_again
 from gpulab.trace.triton.oddities import nan_of
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "picture",
     "recording",
     "run",
+    "stored_again",
     "table_of",
     "typecheck",
     "use_triton",

@@ -99,7 +99,13 @@ def _tile(block: Any, taking: Any, memory: ArgumentMemory) -> str:
     if across != 1:
         block, taking = block.T, taking.T
     first_row, first_column = divmod(int(block[0, 0]) % (rows * columns), columns)
-    row = first_row + int(taking.any(axis=1).nonzero()[0].max())
+    taken = int(taking.any(axis=1).nonzero()[0].max()) + 1
+    if len(memory.shape) > 2 and first_row % block.shape[0] and taken <= rows < first_row + taken:
+        parts = f"a part of {memory.name} has {rows} × {columns} = {rows * columns} elements"
+        return (
+            f"The block begins at element {block[0, 0]}, in row {first_row} of a part: {parts}. Where should it begin?"
+        )
+    row = first_row + taken - 1
     column = first_column + int(taking.any(axis=0).nonzero()[0].max())
     outside = [
         f"in {what} {place}, but {memory.name} has {count} {what}s"
@@ -115,6 +121,8 @@ def _tile(block: Any, taking: Any, memory: ArgumentMemory) -> str:
 def _vector(line: Any, taking: Any, memory: ArgumentMemory, program: int) -> str:
     """Of a block that holds the last element of a vector, and whose mask leaves nothing out."""
     count = memory.shape[0]
+    if (taking == (line >= count)).all() and line[0] < count:
+        return f"It is true in just those places that lie outside of the {count} elements: is its comparison turned?"
     if not (taking.all() and line[0] < count <= line[-1]):
         return ""
     leaves = f"it leaves out nothing of program {program}'s block, elements {line[0]} to {line[-1]}"

@@ -69,6 +69,8 @@ class Programs:
     """The place of the program that is running; they run one after another."""
     _number: int = 0
     """Its number, from 1."""
+    loaded: set[tuple[int, int, int]] = field(default_factory=set)
+    """The places of the programs that loaded something."""
     stored: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Bytes, by the place in the grid of the program that stored them."""
     begins: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -124,6 +126,7 @@ class Programs:
         """Counts how often a program loads the same bytes, and how many programs do."""
         if program != self._program:
             self._program, self._number = program, self._number + 1
+            self.loaded.add(program)
         name = memory.name
         if name not in self._loads:
             self._loads[name] = np.zeros((3, memory.end - memory.start), np.int32)
@@ -207,6 +210,7 @@ class Programs:
             "largest_block": self.largest_block,
             "largest_value": self.largest_value,
             "writers": len(self.stored),
+            "idle_readers": len(self.loaded - self.stored.keys()),
             "most_loaded": dict(self.most_loaded),
             "most_readers": dict(self.most_readers),
             "most_written": max(self.stored.values(), default=0),

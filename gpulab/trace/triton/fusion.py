@@ -91,6 +91,8 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
     each, stored = (launch[name] // answer.element_size() for name in ("most_written", "bytes_written"))  # elements
     if not each:
         return "No program stores anything: is there a tl.store, and is its mask ever true?"
+    if not written and (both := [name for name in launch["writes"] if name in launch["reads"]]):
+        return f"The kernel loads from {both[0]} and also stores into it: is that the right pointer in both places?"
     if not written:
         return "The kernel stores into another tensor: does it get the one that you return?"
     if launch["strides"] and answer.dim() > 1:
@@ -98,6 +100,14 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
     if programs > 1 and len(launch["writes"]) == 1 and stored > written:
         overlap = "do the addresses differ from program to program, so that no two blocks overlap?"
         return f"Others were stored more than once: {overlap}{_next_begin(answer, launch)}"
+    if programs == 1 and len(launch["writes"]) == 1 and stored > written:
+        if written == 1:
+            cure = "the address of each needs its offset (tl.arange)."
+            return f"The program stores {stored:,} values, but all in one element of the result: {cure}"
+        cure = "the addresses must differ in each store."
+        return f"The program stores {stored:,} values, but in {written:,} elements of the result: {cure}"
+    if (begin := launch["begins"].get("0,0,0", 0)) and places == [*range(begin)]:
+        return f"Program 0 begins to store at element {begin:,}: is the address off by {begin:,}?"
     if answer.dim() == 1 and places[0] == written == programs * each and each % launch["largest_block"] == 0:
         ran = f"{programs} program{'s' * (programs > 1)} of {each:,} elements ran"
         return f"{ran}: it takes triton.cdiv(n, BLOCK) of them, with the BLOCK of the launch."
@@ -121,20 +131,33 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
             return f"{has} {order}?"
         if all(few <= enough for few, enough in zip(grid, needed, strict=True)):
             return f"{has} round the number of programs up along each axis, with triton.cdiv."
+    if answer.dim() == 2 and rows and columns and places == _off_diagonal(answer, rows, columns):
+        tiles = f"Only the tiles of {rows} × {columns} on the diagonal were stored"
+        return f"{tiles}: do rows and columns take their numbers from different axes of the grid?"
     if answer.dim() == 2 and depth == 1 and tuple(grid) == needed and needed[0] != needed[1]:
         reached = torch.zeros(answer.shape, dtype=torch.bool, device="cpu")
         reached[: needed[1] * rows, : needed[0] * columns] = True
         if places == (~reached).reshape(-1).nonzero().reshape(-1).tolist():
             has = f"The grid {tuple(grid)} is that of the result's tiles, its rows first:"
             return f"{has} does the kernel take program_id(0) for the columns and program_id(1) for the rows?"
-    if answer.dim() == 3 and rows and (many := len(answer[0]) // rows) in grid:
+    for many in grid if answer.dim() == 3 and rows else ():
+        count = len(answer[0])
         missing = torch.zeros(answer.shape, dtype=torch.bool, device="cpu")
         missing[:, many * rows :] = True
-        if places == missing.reshape(-1).nonzero().reshape(-1).tolist():
-            count = len(answer[0])
+        enough = many * rows >= count or programs != many * len(answer)  # or another axis has this number
+        if not enough and places == missing.reshape(-1).nonzero().reshape(-1).tolist():
             done = f"Of {count} rows, only 0 to {many * rows - 1} were stored, by {many} programs of {rows} rows"
             return f"{done}: it takes triton.cdiv({count}, {rows}) programs."
     return _left_out(places, answer, launch, needed) or unknown
+
+
+def _off_diagonal(answer: torch.Tensor, rows: int, columns: int) -> list[int]:
+    """The places of a matrix that lie in no tile whose row and column have the same number."""
+    import torch
+
+    row, column = (torch.arange(extent, device="cpu") for extent in answer.shape)
+    apart = (row // rows)[:, None] != (column // columns)[None, :]
+    return [int(place) for place in apart.reshape(-1).nonzero().reshape(-1)]
 
 
 def _left_out(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any], needed: tuple[int, int]) -> str:
@@ -148,6 +171,21 @@ def _left_out(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any]
         tiles = f"The grid has one axis, and a program for each of the {needed[0]} × {needed[1]} tiles"
         return f"{tiles}: are the row and the column of a program's tile computed from {needed[1]} tiles across?"
     return ""
+
+
+def stored_again(answer: torch.Tensor, launch: Mapping[str, Any]) -> str:
+    """What to say of a right result of which elements were certainly stored more than once, or "".
+
+    Args:
+        answer: the tensor.
+        launch: that made it, as `one_kernel` gives it.
+    """
+    size = answer.numel() * answer.element_size()
+    padded = answer.untyped_storage().nbytes() > size
+    if padded or len(launch["writes"]) != 1 or launch["bytes_written"] <= size:
+        return ""
+    asked = "does each program store elements of its own, and each of them once?"
+    return f"elements were stored more than once: {asked}{_next_begin(answer, launch)}"
 
 
 def _next_begin(answer: torch.Tensor, launch: Mapping[str, Any]) -> str:

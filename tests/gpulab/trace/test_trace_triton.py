@@ -62,6 +62,14 @@ def alone_kernel(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
 
 
 @triton.jit
+def idle_kernel(x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
+    if tl.program_id(0) < 3:
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        first = tl.load(x_ptr + tl.arange(0, BLOCK))
+        tl.store(out_ptr + i, first, mask=i < n)
+
+
+@triton.jit
 def again_kernel(x_ptr: tl.tensor, y_ptr: tl.tensor, out_ptr: tl.tensor, BLOCK: tl.constexpr) -> None:
     i = tl.arange(0, BLOCK)
     own = tl.program_id(0) * BLOCK + i
@@ -122,6 +130,13 @@ def test_who_stores_is_counted() -> None:
     with trace.counting() as launches:
         alone_kernel[(4,)](torch.empty(200), 200, BLOCK=64)
     assert (launches[-1]["programs"], launches[-1]["writers"], launches[-1]["most_written"]) == (4, 1, 800)
+
+
+def test_programs_that_load_and_store_nothing_are_counted() -> None:
+    """Of four programs two store, one only loads, and one does neither."""
+    with trace.counting() as launches:
+        idle_kernel[(4,)](torch.ones(64), torch.empty(100), 100, BLOCK=64)
+    assert (launches[-1]["programs"], launches[-1]["writers"], launches[-1]["idle_readers"]) == (4, 2, 1)
 
 
 def test_what_a_program_loads_again_is_counted() -> None:
