@@ -1,7 +1,8 @@
 """How often each number counts in a wrong sum, and where a misplaced number comes from. Facts, whatever the cause.
 
 A sum is found out by calling the answer again with inputs that are almost all 0: four elements are powers of 32, whose
-multiples the result holds side by side. What was found is said only if it gives the student's own result again.
+multiples the result holds side by side. What was found is said only if it gives the student's own result again. All
+inputs of a step are handed over together, so that a kernel can be compiled once, and run in one process.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-Call = Callable[[Any], Any]
-"""Gives the result for other elements: one number, the same one of the answer that is looked at."""
+Calls = Callable[[Sequence[Any]], Sequence[Any]]
+"""Gives for each of other inputs the result: one number, the same one of the answer that is looked at."""
 BASE, AT_ONCE = 32, 4
 """An element may count up to 15 times; so many are found out with one call, exactly, also in float32."""
 CHUNK, MOST = 32, 320
@@ -23,12 +24,12 @@ GROUPS = 3
 
 
 def in_sum(
-    call: Call, x: Any, result: float, right: Any, where: str, places: Sequence[int] | None = None, steps: Any = None
+    calls: Calls, x: Any, result: float, right: Any, where: str, places: Sequence[int] | None = None, steps: Any = None
 ) -> str:
     """What is wrong with a sum of elements: "In the sum, x[0] is missing."; "" if it is no such sum.
 
     Args:
-        call: gives the result for other elements of x.
+        calls: gives the results for arrays of other elements in the place of x.
         x: the elements, an array of one axis.
         result: the wrong result for these.
         right: how often each element counts in the right one.
@@ -37,7 +38,7 @@ def in_sum(
         steps: the elements that the steps of one tree or scan add up, in the order of their distance, as an index.
     """
     try:
-        times = contributions(call, len(x), places)
+        times = contributions(calls, len(x), places)
     except Exception:  # it may be made for the test's inputs alone
         return ""
     if times is None or not _gives(times, x, result) or not (told := _told(times, right, where)):
@@ -68,55 +69,64 @@ def in_counts(count: Callable[[Any, int], Any], number: int = 1000) -> str:
     return told and f"Of {number:,} different values: {told}"
 
 
-def contributions(call: Call, length: int, places: Sequence[int] | None = None) -> Any:
+def contributions(calls: Calls, length: int, places: Sequence[int] | None = None) -> Any:
     """How often each of `length` elements counts in the result; None if that cannot be found out."""
     import numpy
 
-    if abs(call(numpy.zeros(length))) > 0:
+    if places is None and length > MOST:
+        return _by_chunks(calls, length)
+    some = [*(range(length) if places is None else places)]
+    digits = _digits(calls, [numpy.array([place]) for place in some], length, BASE, AT_ONCE)
+    if digits is None:
         return None
-    if places is not None or length <= MOST:
-        times = numpy.zeros(length)
-        some = list(range(length) if places is None else places)
-        times[some] = _digits(call, [numpy.array([place]) for place in some], length, BASE, AT_ONCE)
-        return times
-    return _by_chunks(call, length)
+    times = numpy.zeros(length)
+    times[some] = digits
+    return times
 
 
-def _digits(call: Call, groups: list[Any], length: int, base: int, at_once: int) -> list[float]:
-    """How often the elements of each group count, together: the digits of results in this base, also negative ones."""
+def _digits(calls: Calls, groups: list[Any], length: int, base: int, at_once: int) -> list[float] | None:
+    """How often the elements of each group count, together: the digits of results in this base, also negative ones.
+
+    None if the result for nothing but zeros is not 0.
+    """
     import numpy
 
-    found: list[float] = []
-    for first in range(0, len(groups), at_once):
-        some = groups[first : first + at_once]
-        x = numpy.zeros(length)
-        for digit, group in enumerate(some):
+    pieces = [groups[first : first + at_once] for first in range(0, len(groups), at_once)]
+    inputs = [numpy.zeros(length) for _ in (None, *pieces)]
+    for x, piece in zip(inputs[1:], pieces, strict=True):
+        for digit, group in enumerate(piece):
             x[group] = base**digit
-        result = call(x)
+    of_zeros, *results = calls(inputs)
+    if abs(of_zeros) > 0:
+        return None
+    found: list[float] = []
+    for piece, result in zip(pieces, results, strict=True):
         rest = round(float(result)) if numpy.isfinite(result) else 0
-        for _ in some:
+        for _ in piece:
             digit = (rest + base // 2) % base - base // 2
             found.append(digit)
             rest = (rest - digit) // base
     return found
 
 
-def _by_chunks(call: Call, length: int) -> Any:
+def _by_chunks(calls: Calls, length: int) -> Any:
     """The contributions of many elements, if those of a chunk are alike, or alike in all chunks."""
     import numpy
 
     place = numpy.arange(length)
     chunks = [place[first : first + CHUNK] for first in range(0, length, CHUNK)]
-    sums = numpy.array(_digits(call, chunks, length, WIDE, CHUNKS_AT_ONCE))
-    sizes = numpy.array([len(chunk) for chunk in chunks])
+    digits = _digits(calls, chunks, length, WIDE, CHUNKS_AT_ONCE)
+    if digits is None:
+        return None
+    sums, sizes = numpy.array(digits), numpy.array([len(chunk) for chunk in chunks])
     times = (sums / sizes).repeat(sizes)
     uneven = [chunk for chunk, alike in zip(chunks, sums % sizes == 0, strict=True) if not alike]
     if len(uneven) <= 2:
-        for chunk in uneven:
-            times[chunk] = _digits(call, [chunk[at : at + 1] for at in range(len(chunk))], length, BASE, AT_ONCE)
+        ones = [chunk[at : at + 1] for chunk in uneven for at in range(len(chunk))]
+        times[[int(one[0]) for one in ones]] = _digits(calls, ones, length, BASE, AT_ONCE) if ones else []
         return times
     whole = numpy.array(chunks[:-1])
-    lanes = numpy.array(_digits(call, list(whole.T), length, WIDE, CHUNKS_AT_ONCE))
+    lanes = numpy.array(_digits(calls, list(whole.T), length, WIDE, CHUNKS_AT_ONCE))
     shares = numpy.array([lanes[: len(chunk)].sum() for chunk in chunks])
     if not shares.all():
         return None

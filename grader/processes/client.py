@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import select
 import shutil
 import signal
 import socket
@@ -26,6 +25,7 @@ from grader.processes import box_server, fork_server
 from grader.processes.accounts import cpu_seconds_of
 from grader.processes.channel import Channel
 from grader.processes.raw_output import RawOutput
+from grader.processes.waiting import readable
 from grader.sandbox import Tier, cgroups, course_folders
 from grader.sandbox.probe import best_tier
 
@@ -321,7 +321,7 @@ def _wait_for_end(pid: int, seconds: float) -> None:
     with contextlib.suppress(OSError):
         watched = os.pidfd_open(pid)
         try:
-            select.select([watched], [], [], seconds)
+            readable(watched, seconds)
         finally:
             os.close(watched)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import select
 import threading
+
+from grader.processes.waiting import readable
 
 
 class RawOutput:
@@ -21,7 +22,7 @@ class RawOutput:
     def _run(self) -> None:
         more = True
         while more:
-            select.select([self._descriptor], [], [])
+            readable(self._descriptor)
             with self._lock:
                 more = self._read()
 
@@ -38,7 +39,7 @@ class RawOutput:
         """What has been written since the last call, whether or not the thread has got to it yet."""
         with self._lock:
             for _ in range(8):  # a pipe holds less; an endless writer must not keep us here
-                if not select.select([self._descriptor], [], [], 0)[0] or not self._read():
+                if not readable(self._descriptor, 0) or not self._read():
                     break
             text, self._data = self._data.decode("utf-8", "replace"), bytearray()
         return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -17,10 +17,14 @@ def numbers(length: int) -> Array:
     return (np.arange(length) * 7919 % 4001 - 1500).astype(np.float64)
 
 
+def each(call: Callable[[Array], float]) -> contributions.Calls:
+    return lambda inputs: [call(x) for x in inputs]
+
+
 def told(length: int, times: Array, steps: slice | None = None, right: int = 1) -> str:
     """What is said of a sum in which the elements count so often."""
     x = numbers(length)
-    return contributions.in_sum(lambda x: float(x @ times), x, float(x @ times), right, "the sum", steps=steps)
+    return contributions.in_sum(each(lambda x: float(x @ times)), x, float(x @ times), right, "the sum", steps=steps)
 
 
 @pytest.mark.parametrize("length", [100, 1500])
@@ -49,14 +53,27 @@ def test_the_distances_of_the_steps_are_named() -> None:
 @pytest.mark.parametrize("call", [lambda x: float(x @ x), lambda x: 1.0 + x.sum(), lambda x: float("nan")])
 def test_nothing_is_said_of_other_results(call: Callable[[Array], float]) -> None:
     x = numbers(50)
-    assert not contributions.in_sum(call, x, call(x), 1, "the sum")
+    assert not contributions.in_sum(each(call), x, call(x), 1, "the sum")
 
 
 def test_nothing_is_said_if_the_answer_does_not_take_other_inputs() -> None:
     def refuse(x: Array) -> float:
         raise ValueError
 
-    assert not contributions.in_sum(refuse, numbers(5), 1.0, 1, "the sum")
+    assert not contributions.in_sum(each(refuse), numbers(5), 1.0, 1, "the sum")
+
+
+@pytest.mark.parametrize("length", [100, 1500])
+def test_a_few_lists_of_inputs_are_enough(length: int) -> None:
+    handed: list[int] = []
+
+    def calls(inputs: Sequence[Array]) -> list[float]:
+        handed.append(len(inputs))
+        return [float(x[3:].sum()) for x in inputs]
+
+    x = numbers(length)
+    assert contributions.in_sum(calls, x, float(x[3:].sum()), 1, "the sum")
+    assert len(handed) <= 2 and sum(handed) < 30
 
 
 def test_counts_of_different_values() -> None:
