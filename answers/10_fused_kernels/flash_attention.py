@@ -1182,37 +1182,4 @@ def flash_attention(q, k, v):
 
 # %% wrong: programs for tiles of 16, tiles of 32 — says "are there more programs than blocks of queries" — from "reference": "grid = (triton.cdiv(length, 32)" → "grid = (triton.cdiv(length, 16)"
 
-# %% right: a fixed grid, whose programs without queries load nothing
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    for tile in range(tl.program_id(0), tl.cdiv(length, T), tl.num_programs(0)):
-        row = tile * T + tl.arange(0, T)
-        inside = tl.arange(0, WIDTH)[None, :]
-        head = tl.program_id(1) * length * WIDTH
-        q_at = head + row[:, None] * WIDTH + inside
-        q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-        m = tl.full((T,), -float("inf"), dtype=tl.float32)
-        s = tl.zeros((T,), dtype=tl.float32)
-        o = tl.zeros((T, WIDTH), dtype=tl.float32)
-        for start in range(0, (tile + 1) * T, T):
-            column = start + tl.arange(0, T)
-            k_at = head + column[:, None] * WIDTH + inside
-            k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-            v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-            scores = tl.dot(q, tl.trans(k)) * scale
-            scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-            m_next = tl.maximum(m, tl.max(scores, axis=1))
-            factor = tl.exp(m - m_next)
-            weights = tl.exp(scores - m_next[:, None])
-            s = s * factor + tl.sum(weights, axis=1)
-            o = o * factor[:, None] + tl.dot(weights, v)
-            m = m_next
-        tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (16, heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# %% right: two programs for each head more than needed, which load nothing — from "reference": "range(0, (tl.program_id(0) + 1) * T, T)" → "range(0, tl.where(tl.program_id(0) * T < length, (tl.program_id(0) + 1) * T, 0), T)", "(triton.cdiv(length, 32)" → "(triton.cdiv(length, 32) + 2"

@@ -38,7 +38,7 @@ def in_sum(
         steps: the elements that the steps of one tree or scan add up, in the order of their distance, as an index.
     """
     try:
-        times = contributions(calls, len(x), places)
+        times = how_often(calls, len(x), places)
     except Exception:  # it may be made for the test's inputs alone
         return ""
     if times is None or not _gives(times, x, result) or not (told := _told(times, right, where)):
@@ -69,7 +69,7 @@ def in_counts(count: Callable[[Any, int], Any], number: int = 1000) -> str:
     return told and f"Of {number:,} different values: {told}"
 
 
-def contributions(calls: Calls, length: int, places: Sequence[int] | None = None) -> Any:
+def how_often(calls: Calls, length: int, places: Sequence[int] | None = None) -> Any:
     """How often each of `length` elements counts in the result; None if that cannot be found out."""
     import numpy
 
