@@ -23,7 +23,7 @@ from . import bank
 SAMPLE = 24
 UNROLLED = "The compiler unrolls the loop; lanes do what is left over first, in requests of their own, and start apart."
 MERGED = "The compiler keeps what it has read or written in a register, or moves equal accesses out of a branch."
-UNREAD = "The compiler leaves out what is computed and never read: all products but the last."
+UNREAD = "The compiler leaves out what is computed and never read: all products, or summands, but the last."
 ORDER = "Races: what a thread finds depends on the order of threads, which a warp and single threads take differently."
 NAMES = "Two shared arrays are assigned in one statement, and only one of the two tracers knows both names."
 RUBBISH = "It reads shared or local memory that nothing was written to, and the two hold other numbers there."
@@ -59,6 +59,7 @@ DIFFERENCES = {
     "moving_average": {
         "three parts of the tile, blocks of 256": MERGED,
         "no halo, zeros around the tile": MERGED,
+        "= for += in the sum": UNREAD,
         "halo on the left only": MERGED,
         "no barrier": ORDER,
         "a helper without a decorator": REFUSED,
@@ -88,6 +89,8 @@ DIFFERENCES = {
         "no barriers at all": ORDER,
         "the host pads both matrices to whole tiles, and copies the corner": NAMES,
         "clamped indices": MERGED,
+        "one shared array for both tiles": MERGED,
+        "the row of b's tile is the thread's own": MERGED,
         "one thread of its block does all the work": MERGED,
         "= for +=": UNREAD,
         "= for +=, only as many products as the last tile has": UNREAD,
@@ -118,6 +121,12 @@ DIFFERENCES = {
         "every block counts all values": UNROLLED,
         "bins off by one": UNROLLED,
         "the last bin is not handed in": UNROLLED,
+        "the last loop has no step": UNROLLED,
+        "counts go to the bin with the thread's number": UNROLLED,
+        "only thread 0 adds, in steps of the block": UNROLLED,
+        "the largest of the blocks' counts": UNROLLED,
+        "only every other value is counted": UNROLLED,
+        "equal shares of the values, rounded down": UNROLLED,
         "hands in whether a value occurs": UNROLLED,
         "returns nothing": UNROLLED,
     },
