@@ -329,61 +329,35 @@ def scale_rows(matrix, factors):
 
 # %% wrong: the column guarded by the rows — says "compare the column with the number of rows" — from "reference": "column < out.shape[1]" → "column < out.shape[0]"
 
-# %% hostile: neighboring threads side by side for up to 128 columns, and a piece of eight columns for each thread beyond — says "sectors in a warp"
-from numba import cuda
+# %% hostile: neighboring threads side by side for up to 128 columns, and a piece of eight columns for each thread beyond — says "sectors in a warp" — from "reference"
+#   from gpulab import empty
+# + 
+# + 
+# + @cuda.jit
+# + def pieces_kernel(matrix, factors, out):
+# +     column, row = cuda.grid(2)
+# +     if row < out.shape[0]:
+# +         for at in range(8 * column, min(8 * column + 8, out.shape[1])):
+# +             out[row, at] = matrix[row, at] * factors[row]
 
-from gpulab import empty
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     if columns > 128:
+# +         pieces_kernel[(-(-columns // 256), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     else:
+# +         scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
 
+# %% hostile: neighboring threads side by side for up to 116 rows, and down the columns beyond — says "sectors in a warp" — from "reference"
+#   from gpulab import empty
+# + 
+# + 
+# + @cuda.jit
+# + def down_kernel(matrix, factors, out):
+# +     row, column = cuda.grid(2)
+# +     if row < out.shape[0] and column < out.shape[1]:
+# +         out[row, column] = matrix[row, column] * factors[row]
 
-@cuda.jit
-def pieces_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0]:
-        for at in range(8 * column, min(8 * column + 8, out.shape[1])):
-            out[row, at] = matrix[row, at] * factors[row]
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    if columns > 128:
-        pieces_kernel[(-(-columns // 256), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    else:
-        scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% hostile: neighboring threads side by side for up to 116 rows, and down the columns beyond — says "sectors in a warp"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def down_kernel(matrix, factors, out):
-    row, column = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    if rows > 116 or columns > 128:
-        down_kernel[(-(-rows // 32), -(-columns // 8)), (32, 8)](matrix, factors, out)
-    else:
-        scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     if rows > 116 or columns > 128:
+# +         down_kernel[(-(-rows // 32), -(-columns // 8)), (32, 8)](matrix, factors, out)
+# +     else:
+# +         scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)

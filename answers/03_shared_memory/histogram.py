@@ -510,43 +510,13 @@ def histogram(x, bins):
     kernel[blocks, COUNT_THREADS](x, counts)
     return counts
 
-# %% hostile: private histograms for up to 400 bins, and an atomic on global memory per value for more — says "with one global atomic per element"
-import numpy as np
-from numba import cuda, int32
+# %% hostile: private histograms for up to 400 bins, and an atomic on global memory per value for more — says "with one global atomic per element" — from "private histograms for up to 4,001 values, and an atomic on global memory per value for more"
+# - MOST_BINS = 1024
+# + MOST_BINS = 400
 
-from gpulab import device_array
+# -     kernel = histogram_kernel if x.shape[0] <= 4003 else naive_kernel
+# +     kernel = histogram_kernel if bins <= 400 else naive_kernel
 
-COUNT_THREADS = 128
-MOST_BINS = 400
-
-
-@cuda.jit
-def naive_kernel(x, counts):
-    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
-        cuda.atomic.add(counts, x[i], 1)
-
-
-@cuda.jit
-def histogram_kernel(x, counts):
-    private = cuda.shared.array(MOST_BINS, int32)
-    bins = counts.size
-    for place in range(cuda.threadIdx.x, bins, COUNT_THREADS):
-        private[place] = 0
-    cuda.syncthreads()
-    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
-        cuda.atomic.add(private, x[i], 1)
-    cuda.syncthreads()
-    for place in range(cuda.threadIdx.x, bins, COUNT_THREADS):
-        if private[place] > 0:
-            cuda.atomic.add(counts, place, private[place])
-
-
-def histogram(x, bins):
-    counts = device_array(np.zeros(bins, np.int32))
-    blocks = min(-(-x.shape[0] // (8 * COUNT_THREADS)), 512)
-    kernel = histogram_kernel if bins <= 400 else naive_kernel
-    kernel[blocks, COUNT_THREADS](x, counts)
-    return counts
 # %% wrong: the last loop has no step — says "add the same bins again" — from "reference, zeros handed in as well"
 # -     for place in range(me, bins, 128):
 # -         cuda.atomic.add(counts, place, private[place])

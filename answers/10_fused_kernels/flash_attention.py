@@ -820,365 +820,80 @@ def flash_attention(q, k, v):
     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
     return out
 
-# %% wrong: the head's offset is that of a block — says "in row 11 of a part"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * T * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: the head's offset is that of a block — says "in row 11 of a part" — from "hidden keys have the score -1"
+# -     head = tl.program_id(1) * length * WIDTH
+# +     head = tl.program_id(1) * T * WIDTH
 
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# %% wrong: v of the first head — says "All heads use v of the first head" — from "hidden keys have the score -1"
+# -         v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+# +         v = tl.load(v_ptr + at - head, mask=column[:, None] < length, other=0.0)
 
-# %% wrong: v of the first head — says "All heads use v of the first head"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at - head, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
+# %% wrong: the factor is the quotient of the maxima — says "That of the old sum and output is exp(old − new)" — from "hidden keys have the score -1"
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# -         factor = tl.exp(m - m_new)
+# +         factor = m / m_new
 
-# %% wrong: the factor is the quotient of the maxima — says "That of the old sum and output is exp(old − new)"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = m / m_new
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: divided by the maximum — says "Each row is the right one times a number" — from "hidden keys have the score -1"
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
+# -     tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# +     tl.store(out_ptr + q_at, o / m[:, None], mask=row[:, None] < length)
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# %% wrong: every second block of keys — says "gives the keys 32 to 63 no weight" — from "hidden keys have the score -1"
+# -     for start in range(0, (tl.program_id(0) + 1) * T, T):
+# +     for start in range(0, (tl.program_id(0) + 1) * T, 2 * T):
 
-# %% wrong: divided by the maximum — says "Each row is the right one times a number"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / m[:, None], mask=row[:, None] < length)
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
+# %% wrong: only the last block's output — says "gives the keys 0 to 31 no weight" — from "hidden keys have the score -1"
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# -         o = o * factor[:, None] + tl.dot(weights, v)
+# +         o = tl.dot(weights, v)
 
-# %% wrong: every second block of keys — says "gives the keys 32 to 63 no weight"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, 2 * T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: only the last block's sum — says "the weights of query 63 add up to" — from "hidden keys have the score -1"
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
+# -         s = s * factor + tl.sum(weights, axis=1)
+# +         s = tl.sum(weights, axis=1)
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# %% wrong: programs for tiles of 64, tiles of 32 — says "only 0 to 63 were stored, by 2 programs of 32 rows" — from "hidden keys have the score -1"
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
-# %% wrong: only the last block's output — says "gives the keys 0 to 31 no weight"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# -     grid = (triton.cdiv(length, 32), heads)
+# +     grid = (triton.cdiv(length, 64), heads)
 
+# %% wrong: no padding loaded as 0 — says "is a load without other=" — from "hidden keys have the score -1"
+# -     q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+# +     q = tl.load(q_ptr + q_at, mask=row[:, None] < length)
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# -         k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
+# -         v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
+# +         k = tl.load(k_ptr + at, mask=column[:, None] < length)
+# +         v = tl.load(v_ptr + at, mask=column[:, None] < length)
 
-# %% wrong: only the last block's sum — says "the weights of query 63 add up to"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
+# %% wrong: weights of float16 — says "Nearly right" — from "hidden keys have the score -1"
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -1.0)
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: programs for tiles of 64, tiles of 32 — says "only 0 to 63 were stored, by 2 programs of 32 rows"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 64), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: no padding loaded as 0 — says "is a load without other="
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: weights of float16 — says "Nearly right"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    head = tl.program_id(1) * length * WIDTH
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)
-    q_at = head + row[:, None] * WIDTH + inside[None, :]
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        at = head + column[:, None] * WIDTH + inside[None, :]
-        k = tl.load(k_ptr + at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_new)
-        weights = tl.exp(scores - m_new[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights.to(tl.float16), v.to(tl.float16))
-        m = m_new
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# -         o = o * factor[:, None] + tl.dot(weights, v)
+# +         o = o * factor[:, None] + tl.dot(weights.to(tl.float16), v.to(tl.float16))
 
 # %% wrong: programs for tiles of 16, tiles of 32 — says "are there more programs than blocks of queries" — from "reference": "grid = (triton.cdiv(length, 32)" → "grid = (triton.cdiv(length, 16)"
 

@@ -421,7 +421,7 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: hands in the number of programs for the length — says "because its limit is not the length" — from "reference": `out, n, BLOCK=1024` → `out, triton.cdiv(n, 1024), BLOCK=1024`
 
-# %% wrong: the mask is turned — says "is its comparison turned"
+# %% wrong: the comparison of the mask is the wrong way round — says "is the comparison the right way round"
 @triton.jit
 def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
@@ -438,104 +438,45 @@ def triton_add_mul(x, y, z):
     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
     return out
 
-# %% wrong: the block begins at element 1 — says "begins to store at element 1"
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK) + 1
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
+# %% wrong: the block begins at element 1 — says "begins to store at element 1" — from "the comparison of the mask is the wrong way round"
+# -     i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+# -     mask = i >= n
+# +     i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK) + 1
+# +     mask = i < n
 
+# %% wrong: the whole block is stored in one element — says "the address of each needs its offset" — from "the comparison of the mask is the wrong way round"
+# -     mask = i >= n
+# +     mask = i < n
 
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
+# -     tl.store(out_ptr + i, x * y + z, mask=mask)
+# +     tl.store(out_ptr + 0 * i, x * y + z, mask=mask)
 
-# %% wrong: the whole block is stored in one element — says "the address of each needs its offset"
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + 0 * i, x * y + z, mask=mask)
+# %% wrong: y is loaded from the result — says "The kernel loads from out_ptr and also stores into it" — from "the comparison of the mask is the wrong way round"
+# -     mask = i >= n
+# +     mask = i < n
 
+# -     y = tl.load(y_ptr + i, mask=mask)
+# +     y = tl.load(out_ptr + i, mask=mask)
 
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
+# %% wrong: a ReLU is left in — says "that should be negative is 0" — from "the comparison of the mask is the wrong way round"
+# -     mask = i >= n
+# +     mask = i < n
 
-# %% wrong: y is loaded from the result — says "The kernel loads from out_ptr and also stores into it"
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(out_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
+# -     tl.store(out_ptr + i, x * y + z, mask=mask)
+# +     tl.store(out_ptr + i, tl.maximum(x * y + z, 0.0), mask=mask)
 
+# %% wrong: rounded to whole numbers — says "without its decimals" — from "the comparison of the mask is the wrong way round"
+# -     mask = i >= n
+# +     mask = i < n
 
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
+# -     tl.store(out_ptr + i, x * y + z, mask=mask)
+# +     tl.store(out_ptr + i, (x * y + z).to(tl.int32), mask=mask)
 
-# %% wrong: a ReLU is left in — says "that should be negative is 0"
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, tl.maximum(x * y + z, 0.0), mask=mask)
+# %% wrong: each block begins in the middle of the one before — says "Program 1 begins to store at element 512" — from "the comparison of the mask is the wrong way round"
+# -     i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+# -     mask = i >= n
+# +     i = tl.program_id(axis=0) * (BLOCK // 2) + tl.arange(0, BLOCK)
+# +     mask = i < n
 
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: rounded to whole numbers — says "without its decimals"
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, (x * y + z).to(tl.int32), mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: each block begins in the middle of the one before — says "Program 1 begins to store at element 512"
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * (BLOCK // 2) + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 512),)](x, y, z, out, n, BLOCK=1024)
-    return out
+# -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+# +     add_mul_kernel[(triton.cdiv(n, 512),)](x, y, z, out, n, BLOCK=1024)

@@ -393,163 +393,44 @@ def triton_layer_norm(x, weight, bias, eps):
     layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
     return out
 
-# %% wrong: the root of the root — says "Without weight and bias, row"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    var = tl.sum(centered * centered, axis=0) / width
-    y = centered / tl.sqrt(tl.sqrt(var + eps)) * w + b
-    tl.store(out_ptr + row * width + column, y, mask=inside)
+# %% wrong: the root of the root — says "Without weight and bias, row" — from "the variance is divided by the width twice"
+# -     var = tl.sum(centered * centered, axis=0) / width / width
+# -     y = centered / tl.sqrt(var + eps) * w + b
+# +     var = tl.sum(centered * centered, axis=0) / width
+# +     y = centered / tl.sqrt(tl.sqrt(var + eps)) * w + b
 
+# %% wrong: the largest deviation in place of the root — says "Without weight and bias, row" — from "the variance is divided by the width twice"
+# -     var = tl.sum(centered * centered, axis=0) / width / width
+# +     var = tl.max(centered * centered, axis=0)
 
-def triton_layer_norm(x, weight, bias, eps):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# %% wrong: the maximum is subtracted — says "Without weight and bias, row" — from "the variance is divided by the width twice"
+# -     mean = tl.sum(x, axis=0) / width
+# +     mean = tl.max(x, axis=0)
 
-# %% wrong: the largest deviation in place of the root — says "Without weight and bias, row"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    var = tl.max(centered * centered, axis=0)
-    y = centered / tl.sqrt(var + eps) * w + b
-    tl.store(out_ptr + row * width + column, y, mask=inside)
+# -     var = tl.sum(centered * centered, axis=0) / width / width
+# +     var = tl.sum(centered * centered, axis=0) / width
 
+# %% wrong: the mean is subtracted twice — says "Without weight and bias, row" — from "the variance is divided by the width twice"
+# -     var = tl.sum(centered * centered, axis=0) / width / width
+# -     y = centered / tl.sqrt(var + eps) * w + b
+# +     var = tl.sum(centered * centered, axis=0) / width
+# +     y = (centered - mean) / tl.sqrt(var + eps) * w + b
 
-def triton_layer_norm(x, weight, bias, eps):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# %% wrong: the mean is added back — says "In each row, all numbers are off by the same amount" — from "the variance is divided by the width twice"
+# -     var = tl.sum(centered * centered, axis=0) / width / width
+# -     y = centered / tl.sqrt(var + eps) * w + b
+# +     var = tl.sum(centered * centered, axis=0) / width
+# +     y = centered / tl.sqrt(var + eps) * w + b + mean
 
-# %% wrong: the maximum is subtracted — says "Without weight and bias, row"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    mean = tl.max(x, axis=0)
-    centered = tl.where(inside, x - mean, 0.0)
-    var = tl.sum(centered * centered, axis=0) / width
-    y = centered / tl.sqrt(var + eps) * w + b
-    tl.store(out_ptr + row * width + column, y, mask=inside)
+# %% wrong: the weight is squared — says "The rows are normalized correctly. After that, column" — from "the variance is divided by the width twice"
+# -     var = tl.sum(centered * centered, axis=0) / width / width
+# -     y = centered / tl.sqrt(var + eps) * w + b
+# +     var = tl.sum(centered * centered, axis=0) / width
+# +     y = centered / tl.sqrt(var + eps) * w * w + b
 
+# %% wrong: the weights are read from the end — says "The rows are normalized correctly. After that, column" — from "the variance is divided by the width twice"
+# -     w = tl.load(w_ptr + column, mask=inside, other=0.0)
+# +     w = tl.load(w_ptr + width - 1 - column, mask=inside, other=0.0)
 
-def triton_layer_norm(x, weight, bias, eps):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: the mean is subtracted twice — says "Without weight and bias, row"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    var = tl.sum(centered * centered, axis=0) / width
-    y = (centered - mean) / tl.sqrt(var + eps) * w + b
-    tl.store(out_ptr + row * width + column, y, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: the mean is added back — says "In each row, all numbers are off by the same amount"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    var = tl.sum(centered * centered, axis=0) / width
-    y = centered / tl.sqrt(var + eps) * w + b + mean
-    tl.store(out_ptr + row * width + column, y, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: the weight is squared — says "The rows are normalized correctly. After that, column"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    var = tl.sum(centered * centered, axis=0) / width
-    y = centered / tl.sqrt(var + eps) * w * w + b
-    tl.store(out_ptr + row * width + column, y, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: the weights are read from the end — says "The rows are normalized correctly. After that, column"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + width - 1 - column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    var = tl.sum(centered * centered, axis=0) / width
-    y = centered / tl.sqrt(var + eps) * w + b
-    tl.store(out_ptr + row * width + column, y, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# -     var = tl.sum(centered * centered, axis=0) / width / width
+# +     var = tl.sum(centered * centered, axis=0) / width

@@ -479,74 +479,28 @@ def triton_softmax(x):
     softmax_kernel[(rows,)](x, out, width, BLOCK=triton.next_power_of_2(width))
     return out
 
-# %% wrong: the maximum is subtracted after exp — says "before exp, not after"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    mask = column < width
-    x = tl.load(x_ptr + row * width + column, mask=mask, other=-float("inf"))
-    weights = tl.exp(x) - tl.max(tl.exp(x), axis=0)
-    total = tl.sum(weights, axis=0)
-    tl.store(out_ptr + row * width + column, weights / total, mask=mask)
+# %% wrong: the maximum is subtracted after exp — says "before exp, not after" — from "padding of exp(0)"
+# -     shifted = tl.where(mask, x - tl.max(x, axis=0), 0.0)
+# -     weights = tl.exp(shifted)
+# +     weights = tl.exp(x) - tl.max(tl.exp(x), axis=0)
 
+# %% wrong: exp is divided by exp of the maximum — says "and gives inf. Subtract the row's maximum" — from "padding of exp(0)"
+# -     shifted = tl.where(mask, x - tl.max(x, axis=0), 0.0)
+# -     weights = tl.exp(shifted)
+# +     weights = tl.exp(x) / tl.exp(tl.max(x, axis=0))
 
-def triton_softmax(x):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    softmax_kernel[(rows,)](x, out, width, BLOCK=triton.next_power_of_2(width))
-    return out
+# %% wrong: results in float16 — says "too few digits: they should be float32" — from "padding of exp(0)"
+# -     shifted = tl.where(mask, x - tl.max(x, axis=0), 0.0)
+# -     weights = tl.exp(shifted)
+# +     weights = tl.exp(x - tl.max(x, axis=0))
 
-# %% wrong: exp is divided by exp of the maximum — says "and gives inf. Subtract the row's maximum"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    mask = column < width
-    x = tl.load(x_ptr + row * width + column, mask=mask, other=-float("inf"))
-    weights = tl.exp(x) / tl.exp(tl.max(x, axis=0))
-    total = tl.sum(weights, axis=0)
-    tl.store(out_ptr + row * width + column, weights / total, mask=mask)
+# -     out = torch.empty_like(x)
+# +     out = torch.empty(x.shape, dtype=torch.float16)
 
+# %% wrong: one minus the weights — says "1 minus the expected one" — from "padding of exp(0)"
+# -     shifted = tl.where(mask, x - tl.max(x, axis=0), 0.0)
+# -     weights = tl.exp(shifted)
+# +     weights = tl.exp(x - tl.max(x, axis=0))
 
-def triton_softmax(x):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    softmax_kernel[(rows,)](x, out, width, BLOCK=triton.next_power_of_2(width))
-    return out
-
-# %% wrong: results in float16 — says "too few digits: they should be float32"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    mask = column < width
-    x = tl.load(x_ptr + row * width + column, mask=mask, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    total = tl.sum(weights, axis=0)
-    tl.store(out_ptr + row * width + column, weights / total, mask=mask)
-
-
-def triton_softmax(x):
-    out = torch.empty(x.shape, dtype=torch.float16)
-    rows, width = x.shape
-    softmax_kernel[(rows,)](x, out, width, BLOCK=triton.next_power_of_2(width))
-    return out
-
-# %% wrong: one minus the weights — says "1 minus the expected one"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    column = tl.arange(0, BLOCK)
-    mask = column < width
-    x = tl.load(x_ptr + row * width + column, mask=mask, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    total = tl.sum(weights, axis=0)
-    tl.store(out_ptr + row * width + column, 1 - weights / total, mask=mask)
-
-
-def triton_softmax(x):
-    out = torch.empty_like(x)
-    rows, width = x.shape
-    softmax_kernel[(rows,)](x, out, width, BLOCK=triton.next_power_of_2(width))
-    return out
+# -     tl.store(out_ptr + row * width + column, weights / total, mask=mask)
+# +     tl.store(out_ptr + row * width + column, 1 - weights / total, mask=mask)

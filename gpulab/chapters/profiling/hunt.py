@@ -319,8 +319,8 @@ FAULTS = {
     "doubles": "{} operators between the first step and the last compute in float64. Use float32.",
     "reordered": "the trace has {} copies that only reorder a batch (aten::contiguous, aten::clone, or aten::copy_). "
     "Keep the order of the decoded pictures: memory_format=torch.channels_last.",
-    "turned": "{} batches reached the first convolution in another order in memory than their pictures had in any step "
-    "before: each batch was put into that order by itself. Keep the order of the decoded pictures: "
+    "turned": "batches that reached the first convolution in another order in memory than their pictures had in any "
+    "step before: {}. Each was put into that order by itself. Keep the order of the decoded pictures: "
     "memory_format=torch.channels_last.",
     "operators": "the trace has {} operator calls per step. Normalize the whole batch at once.",
 }

@@ -122,7 +122,8 @@ def _vector(line: Any, taking: Any, memory: ArgumentMemory, program: int) -> str
     """Of a block that holds the last element of a vector, and whose mask leaves nothing out."""
     count = memory.shape[0]
     if (taking == (line >= count)).all() and line[0] < count:
-        return f"It is true in just those places that lie outside of the {count} elements: is its comparison turned?"
+        outside = f"It is true in just those places that lie outside of the {count} elements"
+        return f"{outside}: is the comparison the right way round?"
     if not (taking.all() and line[0] < count <= line[-1]):
         return ""
     leaves = f"it leaves out nothing of program {program}'s block, elements {line[0]} to {line[-1]}"

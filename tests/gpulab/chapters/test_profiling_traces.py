@@ -342,7 +342,7 @@ def run(**changed: Any) -> Run:
         ({"values": 2, "whole": 1}, "keep the losses as tensors"),
         ({"values": 4, "whole": 4}, "for whole numbers or truth values"),
         ({"told": 1}, "1 operators tell the host"),
-        ({"turned": 1}, "1 batches reached the first convolution in another order"),
+        ({"turned": 1}, "batches that reached the first convolution in another order"),
         ({"copied": 1}, "1 calls of .tolist(), .cpu() or .numpy()"),
         ({"doubles": 1}, "float64"),
         ({"reordered": 1}, "only reorder"),
