@@ -23,7 +23,7 @@ from grader import sandbox
 from grader.processes import preload
 from grader.processes.box_server import confinement
 from grader.processes.watcher import exit_code_of, fork_watched, watch_worker
-from grader.sandbox import Confinement, Tier, course_folders, kernel, tiers
+from grader.sandbox import Confinement, Tier, cgroups, course_folders, kernel, tiers
 
 MODULES = (
     "numpy", "matplotlib.pyplot", "torch", "torchvision", "numba", "gpulab.*",
@@ -168,7 +168,7 @@ def become_student(ready: Ready, request: ForkRequest, descriptors: list[int], s
     connection, output, *boxes = descriptors
     kernel.close_to_debuggers(False)  # else an ordinary user may not even set up its own user namespace
     for folder in request.get("group", ()):
-        (Path(folder) / "cgroup.procs").write_text("0")  # this process, whatever its number
+        cgroups.join(Path(folder))
     watcher = server
     if settings.tier < Tier.NAMESPACES:
         watcher = os.pidfd_open(os.getpid())

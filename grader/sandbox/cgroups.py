@@ -85,6 +85,16 @@ def _kill_all(folder: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+def join(folder: Path) -> None:
+    """Moves this process, which must have a single thread, into one folder's group.
+
+    In version 1 that is `tasks`, not `cgroup.procs`: the kernel then knows that no other thread can get in the way, and
+    does not wait until every core has seen the move, which takes 11 ms and more (`cgroup_procs_write_start`, from 5.4).
+    """
+    tasks = folder / "tasks"
+    (tasks if tasks.exists() else folder / "cgroup.procs").write_text("0")  # this process, whatever its number
+
+
 def parents() -> dict[str, Path] | None:
     """Where groups can be made: controller → folder; None where they cannot."""
     version1 = {name: MOUNT / name for name in ("memory", "pids", "cpuacct")}

@@ -135,6 +135,37 @@ def real() -> Path | None:
     return None
 
 
+def test_a_process_moves_itself_as_a_thread_where_the_kernel_has_threads_by_themselves(tmp_path: Path) -> None:
+    """Version 1 has `tasks`; a kernel that moves a whole process there waits for all cores. Version 2 has it not."""
+    version1, version2 = group(tmp_path / "one"), group(tmp_path / "two")
+    (version1 / "tasks").touch()
+    for folder in (version1, version2):
+        cgroups.join(folder)
+    written = [(folder / "cgroup.procs").read_text().strip() for folder in (version1, version2)]
+    assert (written, (version1 / "tasks").read_text()) == (["", "0"], "0")
+
+
+@pytest.mark.skipif(cgroups.parents() is None, reason="no control groups can be made here")
+def test_a_forked_process_moves_itself_into_a_real_group() -> None:
+    """With all that it will be: memory, processes, and CPU time."""
+    made = cgroups.create(f"{os.getpid()}-join", 1_000_000_000, 64)
+    assert made is not None
+    told, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        for folder in set(made.folders.values()):
+            cgroups.join(folder)
+        os.write(tell, b"x")
+        time.sleep(60)
+        os._exit(1)
+    try:
+        assert os.read(told, 1) == b"x"
+        assert {(folder / "cgroup.procs").read_text() for folder in made.folders.values()} == {f"{pid}\n"}
+    finally:
+        made.remove()
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+
 FORKS = """
 import os, sys, time
 for _ in range(3):
