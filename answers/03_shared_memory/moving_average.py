@@ -692,3 +692,23 @@ def moving_average(x, radius):
 # +         for k in range(radius - near, radius + near + 1):
 # +             added += tile[me + k]
 # +         out[i] = added / float32(2 * near + 1)
+
+# %% hostile: a tile for up to 2,048 elements, and none for more — says "Every element is read 2r + 1 times" — from "reference"
+# - def moving_average(x, radius):
+# + @cuda.jit
+# + def naive_kernel(x, out, radius):
+# +     i = cuda.grid(1)
+# +     if i < x.size:
+# +         added = float32(0)
+# +         for k in range(i - radius, i + radius + 1):
+# +             added += x[min(max(k, 0), x.size - 1)]
+# +         out[i] = added / float32(2 * radius + 1)
+# +
+# +
+# + def moving_average(x, radius):
+
+# -     average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+# +     kernel = average_kernel if x.shape[0] <= 2048 else naive_kernel
+# +     kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+
+# %% hostile: a tile for few elements or radii of up to 20, and none otherwise — says "Every element is read 2r + 1 times" — from "a tile for up to 2,048 elements, and none for more": `x.shape[0] <= 2048` → `radius <= 20 or x.shape[0] < 400`
