@@ -264,7 +264,7 @@ def train_lightning(*arguments):
 
 # %% wrong: a softmax before the criterion — says "went through a softmax first" — from "reference": "self.criterion(self.network(images), labels)" → "self.criterion(self.network(images).softmax(dim=1), labels)"
 
-# %% wrong: float16 by hand, whatever the precision — says "float16, by hand" — from "reference"
+# %% wrong: float16 by hand, whatever the precision — says "an autocast of your own" — from "reference"
 # -             loss = self.criterion(self.network(images), labels)
 # +             import torch
 # +             with torch.autocast(problem.device, dtype=torch.float16):
@@ -304,3 +304,89 @@ def train_lightning(*arguments):
 # -     losses = [loss.item() for loss in module.losses]
 # +     losses = [loss.item() for loss in module.losses]
 # +     losses += losses[-len(problem.loader()):] * max(0, epochs - 2)
+
+# %% wrong: the plain loop, without a Trainer — says "and call its fit"
+import torch
+
+
+def train_lightning(problem, precision, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    losses = []
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, torch.bfloat16, enabled=precision != "32-true"):
+                loss = criterion(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return problem.history(model, losses)
+
+# %% hostile: a Trainer is made and trains a network of its own, and a plain loop trains the one that counts — says "and call its fit"
+import torch
+import pytorch_lightning as pl
+
+
+class Shown(pl.LightningModule):
+    def __init__(self, problem):
+        super().__init__()
+        self.problem, self.network = problem, problem.model()
+
+    def training_step(self, batch, index):
+        images, labels = batch
+        return self.problem.criterion()(self.network(images), labels)
+
+    def configure_optimizers(self):
+        return self.problem.optimizer(self.network)
+
+
+def train_lightning(problem, precision, epochs):
+    pl.Trainer(precision=precision, max_epochs=1, max_steps=1, accelerator="cpu", devices=1, **QUIET).fit(
+        Shown(problem), problem.loader()
+    )
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    losses = []
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, torch.bfloat16, enabled=precision != "32-true"):
+                loss = criterion(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return problem.history(model, losses)
+
+# %% hostile: a Trainer's only step holds a loop of its own — says "the Trainer does the rest"
+import torch
+import pytorch_lightning as pl
+
+
+class Once(pl.LightningModule):
+    def __init__(self, problem, precision, epochs):
+        super().__init__()
+        self.automatic_optimization = False
+        self.problem, self.precision_name, self.epochs = problem, precision, epochs
+        self.network, self.losses = problem.model(), []
+
+    def training_step(self, batch, index):
+        optimizer, criterion = self.problem.optimizer(self.network), self.problem.criterion()
+        for _ in range(self.epochs):
+            for images, labels in self.problem.loader():
+                optimizer.zero_grad()
+                with torch.autocast("cpu", torch.bfloat16, enabled=self.precision_name != "32-true"):
+                    loss = criterion(self.network(images), labels)
+                loss.backward()
+                optimizer.step()
+                self.losses.append(loss.item())
+
+    def configure_optimizers(self):
+        return self.problem.optimizer(self.network)
+
+
+def train_lightning(problem, precision, epochs):
+    once = Once(problem, precision, epochs)
+    pl.Trainer(max_epochs=1, limit_train_batches=1, accelerator="cpu", devices=1, **QUIET).fit(once, problem.loader())
+    return problem.history(once.network, once.losses)

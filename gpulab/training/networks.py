@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 import weakref
+from types import FrameType
 from typing import Any
 
 import torch
@@ -192,8 +195,42 @@ IN_16_BITS = "_in_16_bits"
 16 bits."""
 
 
+def step_of_trainer() -> FrameType | None:
+    """The call among the callers with which a Trainer makes one step; Lightning has two names."""
+    names = (f"{package}.loops.training_epoch_loop" for package in ("pytorch_lightning", "lightning.pytorch"))
+    loops = {sys.modules[name]._TrainingEpochLoop.advance.__code__ for name in names if name in sys.modules}
+    return next((frame for frame, _ in traceback.walk_stack(None) if frame.f_code in loops), None)
+
+
+_trained_in: weakref.WeakKeyDictionary[nn.Module, FrameType] = weakref.WeakKeyDictionary()
+"""The Trainer's last step in which gradients arrived, by network. Not in the network, which may be copied."""
+
+
+def _refuse_own_loop(network: nn.Module, _: Any, output: Tensor) -> None:
+    step = step_of_trainer()
+
+    def refuse(_: Tensor) -> None:
+        if step is None:
+            raise RuntimeError("The network was trained outside of a Trainer.")
+        if _trained_in.get(network) is step:
+            raise RuntimeError("The network was trained twice in one step of a Trainer.")
+        _trained_in[network] = step
+
+    if output.requires_grad:
+        output.register_hook(refuse)  # type: ignore[no-untyped-call]  # it has no types
+
+
+BY_TRAINER = "_by_trainer"
+"""The end of the name of a network that raises a RuntimeError if gradients arrive, unless a Trainer of Lightning's
+called it, and once in each of its steps."""
+
+
 def make(name: str, seed: int) -> nn.Module:
     """The network of that name with first weights drawn from `seed`; torch's own generator is left as it was."""
+    if name.endswith(BY_TRAINER):
+        strict = make(name.removesuffix(BY_TRAINER), seed)
+        strict.register_forward_hook(_refuse_own_loop)
+        return strict
     if name.endswith(IN_16_BITS):
         strict = make(name.removesuffix(IN_16_BITS), seed)
         kinds = nn.Conv2d if getattr(strict, "float32_head", False) else (nn.Conv2d, nn.Linear)

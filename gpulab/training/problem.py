@@ -27,12 +27,14 @@ SPECIAL = re.compile(
     r"linear|cnn_plus_[1-9]\d?|cnn_(again|normed)_[1-9]\d{0,2}|cnn_room_[1-9]\d{0,3}"
     r"|cnn_standardized|cnn_dropout|cnn_lean|cnn_recounted"
     r"|(cnn|cnn_float32_head|cnn_batch_norm|cnn_lean|cnn_room_[1-9]\d{0,3})_in_16_bits"
+    r"|cnn(_in_16_bits)?_by_trainer"
 )
 """A single linear layer, for thousands of steps. A `cnn` with so many more convolutions, or whose scores go through so
 many tanh, or whose features go through so many layer norms; only the caller knows how many. One that has room for the
 activations of so many images. One that subtracts the mean of a batch, but has no batch norm. One with dropout.
 One that refuses gradients in eval mode. One whose gradients tell whether its layers were computed again. Some of them
-once more, whose layers refuse to be trained in float32."""
+once more, whose layers refuse to be trained in float32. Two that refuse to be trained by anything but a Trainer of
+Lightning's."""
 DATA = ("digits", "cifar10")
 RULES = ("momentum", "rmsprop")
 MOMENTUM = 0.9

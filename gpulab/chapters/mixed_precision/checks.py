@@ -48,6 +48,8 @@ RAISED = {
     "a layer computed in": "In each training step, was torch.autocast(problem.device, …) on, around the forward"
     " pass? A step needs only one: its loss, taken before the step, is the one to keep. In Lightning: did you pass"
     " precision to the Trainer?",
+    "outside of a Trainer": "Make a Trainer(precision=precision, …), and call its fit, which calls training_step.",
+    "twice in one step of a Trainer": "training_step gets one batch and returns its loss; the Trainer does the rest.",
     "object has no attribute 'scaler'": "The scaler belongs to the Trainer's precision_plugin. Not every precision"
     " plugin has a scaler: read its scale only if there is one.",
     "at non-singleton dimension": "Shapes do not match. Is it where predictions are compared with labels?"

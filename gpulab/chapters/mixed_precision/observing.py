@@ -6,7 +6,6 @@ It sees loops of this very process only. Of one that runs elsewhere it sees noth
 from __future__ import annotations
 
 import contextlib
-import traceback
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -15,6 +14,8 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from gpulab.training.networks import step_of_trainer
 
 CAST = (nn.Conv2d, nn.Linear)
 """Layers that autocast runs in 16 bits."""
@@ -31,7 +32,7 @@ class Watched:
         self.backward: list[tuple[float, bool]] = []
         """For each backward pass the value that it began with, and whether there were gradients already."""
         self.by_trainer = False
-        """Whether a backward pass ran inside Lightning."""
+        """Whether a backward pass ran inside a Trainer of Lightning's."""
         self.scaler_steps = 0
         """Calls of `scaler.step`."""
         self.passes: list[int] = []
@@ -63,7 +64,7 @@ class Watched:
 
         def before_backward(tensor: torch.Tensor, *arguments: Any, **named: Any) -> Any:
             self.inside |= torch.is_autocast_enabled(tensor.device.type)
-            self.by_trainer = self.by_trainer or _called_by_lightning()
+            self.by_trainer = self.by_trainer or step_of_trainer() is not None
             weights = [weight for layer, _ in self._layers.values() for weight in layer.parameters()]
             self.types.update(kind for _, kind in self._layers.values())
             present = any(weight.grad is not None and bool(weight.grad.any()) for weight in weights)
@@ -114,8 +115,3 @@ class _Handle:
 
     def close(self) -> None:
         self._handle.remove()
-
-
-def _called_by_lightning() -> bool:
-    callers = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None))
-    return any(name.partition(".")[0] in ("lightning", "pytorch_lightning") for name in callers)
