@@ -1,4 +1,4 @@
-"""The GPU on which the visible half of `matmul_tflops`'s test measures: its rate for every type is known."""
+"""What the tests of exercises run products on: a GPU whose rate for every type is known, and a counter of outputs."""
 
 from __future__ import annotations
 
@@ -56,3 +56,40 @@ class MatmulGPU(PracticeGPU):
         yield from ((seconds * unit, "That looks like a time, not a rate.") for unit in (1.0, 1e3, 1e6))
         if kind == "matmul float32":
             yield self.rates["matmul float32 tf32"] / 1e12, "TF32 is on: float32 means all its bits."
+
+
+class OutputCounter:
+    """A machine that notes how large products are; see `gpulab.virtual_gpu.MachineModel`. They may run on the CPU."""
+
+    def __init__(self) -> None:
+        self._flops: list[int] = []
+
+    def run(self, operations: list[list[Any]]) -> float:
+        """See `gpulab.virtual_gpu.MachineModel`; no operation takes any time."""
+        for name, *given in operations:
+            if name in ("matmul", "host matmul"):
+                self._flops.append(int(given[1 if name == "matmul" else 0]))
+        return 0.0
+
+    def require(self, outputs: int, padded: int, multiply_adds: int, what: str) -> None:
+        """Passes if there was a product with `padded` outputs.
+
+        Args:
+            outputs: before padding.
+            padded: afterwards.
+            multiply_adds: for each output, of all rows.
+            what: the call, in words.
+
+        Raises:
+            AssertionError: there was none.
+        """
+        seen = [flops / (2 * multiply_adds) for flops in self._flops]
+        if padded in seen:
+            return
+        if not seen:
+            raise AssertionError(f"{what}: right, but no matrix product of PyTorch's was seen.")
+        missing = padded - outputs
+        note = f"Add {missing} row{'s' if missing > 1 else ''} to weight before the product."
+        if not missing:
+            note = "It is a multiple already, and needs no padding."
+        raise AssertionError(f"{what}: right, but the product has {max(seen):g} outputs, expected {padded}. {note}")

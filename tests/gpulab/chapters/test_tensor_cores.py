@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import gpulab
 from gpulab import table, virtual_gpu
 from gpulab.chapters.tensor_cores import cases, diagrams, pictures
-from gpulab.chapters.tensor_cores.practice import RATES, MatmulGPU
+from gpulab.chapters.tensor_cores.practice import RATES, MatmulGPU, OutputCounter
 from gpulab.figures import styling
 
 FACTS = table("precision")
@@ -352,3 +352,33 @@ def test_data_that_are_made_inside_the_clock_are_named():
             seconds = time.perf_counter() - begin
     with pytest.raises(AssertionError, match="More than the product is timed: the creation of the data"):
         gpu.require(2 * 64**3 / seconds / 1e12, 64, "float32")
+
+
+PRODUCTS = {
+    "@": lambda x, weight: x @ weight.T,
+    "linear": torch.nn.functional.linear,
+    "einsum": lambda x, weight: torch.einsum("ij,oj->io", x, weight),
+    "addmm": lambda x, weight: torch.addmm(torch.zeros(len(weight)), x, weight.T),
+    "inference mode": torch.inference_mode()(lambda x, weight: x @ weight.T),
+    "three dimensions": lambda x, weight: torch.nn.functional.linear(x[None], weight),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_outputs_of_a_product_are_counted(name):
+    x, weight, machine = torch.ones(3, 7), torch.ones(8, 7), OutputCounter()
+    with virtual_gpu.running(machine):
+        PRODUCTS[name](x, weight)
+    machine.require(5, 8, 3 * 7, "5 outputs")
+    with pytest.raises(AssertionError, match=r"the product has 8 outputs, expected 6\. Add 1 row to weight"):
+        machine.require(5, 6, 3 * 7, "5 outputs")
+    with pytest.raises(AssertionError, match=r"expected 5\. It is a multiple already"):
+        machine.require(5, 5, 3 * 7, "5 outputs")
+
+
+def test_sums_are_no_product():
+    machine = OutputCounter()
+    with virtual_gpu.running(machine):
+        (torch.ones(3, 1, 7) * torch.ones(8, 7)).sum(dim=-1)
+    with pytest.raises(AssertionError, match="no matrix product of PyTorch's was seen"):
+        machine.require(5, 8, 3 * 7, "5 outputs")
