@@ -29,8 +29,9 @@ EXERCISES = (
     "03:moving_average", "03:total", "03:transpose_tiled", "03:matmul_tiled", "03:histogram", "03:WARP_SUM_CU",
     "03:SCAN_CU", "04:WMMA_CU", "04:padded_linear", "04:matmul_tflops", "05:train_lightning", "06:transfer_bandwidth",
     "06:overlapped", "07:run_ring", "07:DDP_SCRIPT", "07:LIGHTNING_SCRIPT", "08:profile_step", "08:SLOW_LOOP",
-    "09:export_onnx", "09:accuracy_cost", "10:triton_add_mul", "10:triton_softmax", "10:triton_layer_norm", "10:triton_matmul_relu",
-    "10:flash_attention", "11:zero1_step", "11:FSDP_SCRIPT", "11:tensor_parallel_mlp", "11:RESTART_SCRIPT",
+    "09:export_onnx", "09:accuracy_cost", "10:triton_add_mul", "10:triton_softmax", "10:triton_layer_norm",
+    "10:triton_matmul_relu", "10:flash_attention", "11:zero1_step", "11:FSDP_SCRIPT", "11:tensor_parallel_mlp",
+    "11:RESTART_SCRIPT",
 )  # fmt: skip
 MEASURED = frozenset({"copy_bandwidth", "matmul_tflops", "transfer_bandwidth"})
 """Exercises whose wrong answers are told what they measured: numbers in their messages differ each time."""
