@@ -27,6 +27,10 @@ TROUBLES = {
     "still ran": "Ranks that wait for each other wait forever: does every rank make the same collective calls?",
     "Default process group has not been initialized": "dist.init_process_group() comes first.",
     "module 'torch.distributed' has no attribute": "Look at the name.",
+    "the program itself calls dist.": (
+        "Each rank reads its own environment and its own samples, and DistributedDataParallel sends the gradients: send"
+        " nothing else."
+    ),
     "KeyError: 'PROBLEM'": "The problem is in os.environ['PROBLEM']; CHECKPOINT and SAMPLES are in os.environ, too.",
     "self.parallel_devices[self.local_rank]": (
         "Trainer(devices=…) is the number of ranks on this machine, LOCAL_WORLD_SIZE: rank 1 has found no device."
@@ -206,6 +210,9 @@ def _numbers(text: Any, what: str) -> list[int]:
                 raise TypeError("a list is expected")
             found += value
         cause = " Its entries are lists: write one flat list." if any(isinstance(one, list) for one in found) else ""
+        if any(isinstance(one, str) for one in found):
+            cause = " Its entries are texts: write numbers."
+            raise TypeError("numbers are expected")
         return [int(index) for index in found]
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise AssertionError(f"{what} is not a JSON list of indices: {rest!r:.100}{cause}") from None

@@ -66,3 +66,43 @@ def test_a_picture_does_not_tell_the_strength_of_another() -> None:
     assert torch.allclose(by[2:4], weighed.strengths(images[2:4], scores[2:4], 0.7))
     assert not torch.allclose(by, weighed.strengths(images, scores + 1, 0.7), rtol=0.01)
     assert not torch.allclose(by, weighed.strengths(images, scores, 0.7, step=1), rtol=0.01)
+
+
+SENDS = """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+dist.barrier()
+{}
+print("done")
+"""
+HOOKED = """
+from torch.nn.parallel import DistributedDataParallel
+
+model = DistributedDataParallel(torch.nn.Linear(2, 1))
+
+
+def hook(state, bucket):
+    work = dist.all_reduce(bucket.buffer(), async_op=True)
+    return work.get_future().then(lambda done: done.value()[0])
+
+
+model.register_comm_hook(None, hook)
+model(torch.ones(1, 2)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "last"),
+    [
+        ("dist.all_reduce(torch.ones(1))", "the program itself calls dist.all_reduce"),
+        ("dist.broadcast_object_list([1])", "the program itself calls dist.broadcast_object_list"),
+        (HOOKED, "done"),
+    ],
+)
+def test_only_distributed_data_parallel_sends(line: str, last: str) -> None:
+    """A barrier sends no data, and a hook sends in DistributedDataParallel's place."""
+    program = weighed.by_rank(SENDS.format(line))
+    run = launch.script(program, 1, environment={weighed.VARIABLE: "2"})
+    assert run.ranks[0].last_line.strip() == last
