@@ -665,16 +665,4 @@ if rank == 0:
 dist.destroy_process_group()
 """
 
-# %% wrong: gradients are averaged once more — says "send nothing else" — from "reference"
-#       loss_of(wrapped(x), y).backward()
-# +     for one in wrapped.parameters():
-# +         dist.all_reduce(one.grad)
-# +         one.grad /= world_size
-
 # %% wrong: indices as texts — says "Its entries are texts" — from "reference": "json.dump(list(share), file)" → "json.dump([str(one) for one in share], file)"
-
-# %% wrong: rank 0 hands out its problem — says "reads its own environment" — from "reference"
-# - task = Problem(**json.loads(os.environ["PROBLEM"]))
-# + given = [json.loads(os.environ["PROBLEM"])]
-# + dist.broadcast_object_list(given)
-# + task = Problem(**given[0])

@@ -27,10 +27,6 @@ TROUBLES = {
     "still ran": "Ranks that wait for each other wait forever: does every rank make the same collective calls?",
     "Default process group has not been initialized": "dist.init_process_group() comes first.",
     "module 'torch.distributed' has no attribute": "Look at the name.",
-    "the program itself calls dist.": (
-        "Each rank reads its own environment and its own samples, and DistributedDataParallel sends the gradients: send"
-        " nothing else."
-    ),
     "KeyError: 'PROBLEM'": "The problem is in os.environ['PROBLEM']; CHECKPOINT and SAMPLES are in os.environ, too.",
     "self.parallel_devices[self.local_rank]": (
         "Trainer(devices=…) is the number of ranks on this machine, LOCAL_WORLD_SIZE: rank 1 has found no device."

@@ -22,12 +22,6 @@ LIGHTNING = (
 )  # fmt: skip
 """How a Trainer with strategy="ddp" calls `training_step`: in the forward pass of DistributedDataParallel, also
 with one rank, once for each batch. Functions and modules, as patterns; the package has two names."""
-SENDING = (
-    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
-    "broadcast", "broadcast_object_list", "gather", "gather_object", "irecv", "isend", "recv", "reduce",
-    "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
-)  # fmt: skip
-"""Functions of `torch.distributed` that a program leaves to DistributedDataParallel."""
 MODULES = ("strategies.strategy", "loops.training_epoch_loop")
 """Of Lightning, that `LIGHTNING` names."""
 
@@ -112,31 +106,7 @@ def _weighed():
     Problem.model = model
 
 
-def _quiet():
-    import sys
-    import torch.distributed
-
-    def refuse(name, genuine):
-        def collective(*arguments, **options):
-            frame, seen = sys._getframe(1), []
-            while frame:
-                seen.append(frame.f_code.co_filename)
-                frame = frame.f_back
-            hook = any(one.endswith(("/torch/_tensor.py", "/torch/autograd/__init__.py")) for one in seen)
-            if seen[0] == "the script" and not hook:  # a hook of DDP's runs inside of backward
-                sys.exit(f"the program itself calls dist.{name}")
-            return genuine(*arguments, **options)
-
-        return collective
-
-    for name in SENDING:
-        setattr(torch.distributed, name, refuse(name, getattr(torch.distributed, name)))
-
-
-if not WITHIN:
-    _quiet()
 _weighed()
-del _quiet
 del _weighed
 exec(compile(SCRIPT, "the script", "exec"))
 """
@@ -149,14 +119,12 @@ def by_rank(script: str, within: Sequence[tuple[str, str]] = ()) -> str:
         script: the text of a program.
         within: functions and their modules, as patterns, the innermost first; only gradients of scores that are
             computed inside all of them, in this order, are multiplied. Each call of the outermost one is a step of its
-            own (`strengths`); without functions, all that the script does is a single step, and a script that itself
-            calls one of `SENDING`, outside of a hook of DistributedDataParallel's, ends there and says so.
+            own (`strengths`); without functions, all that the script does is a single step.
     """
     given = {
         "VARIABLE": VARIABLE,
         "WITHIN": list(within),
         "MODULES": MODULES,
-        "SENDING": SENDING,
         "SCRIPT": script,
     }  # the script last: it may hold the other words
     own = "\n".join(inspect.getsource(one) for one in (strengths, codes_of))
