@@ -476,4 +476,4 @@ def profile_step(problem):
 # +         model = problem.model().to(problem.device)
 # +         optimizer = problem.optimizer(model)
 
-# %% wrong: half of the batch — says "by half as much as with the whole batch" — from "reference": `criterion(model(images), labels).backward()` → `criterion(model(images[::2]), labels[::2]).backward()`
+# %% wrong: half of the batch — says "by half as much as with the whole batch" — from "reference": `part.to(problem.device) for part` → `part[: len(part) // 2].to(problem.device) for part`
