@@ -664,3 +664,5 @@ if rank == 0:
     torch.save(model.state_dict(), os.environ["CHECKPOINT"])
 dist.destroy_process_group()
 """
+
+# %% wrong: indices as texts — says "Its entries are texts" — from "reference": "json.dump(list(share), file)" → "json.dump([str(one) for one in share], file)"

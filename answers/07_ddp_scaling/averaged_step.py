@@ -263,3 +263,15 @@ def averaged_step(problem, world_size):
 # +     optimizer.step()
 
 # %% wrong: one shard too many — says "Are there exactly world_size shards" — from "reference": "x.chunk(world_size), y.chunk(world_size)" → "x.chunk(world_size + 1), y.chunk(world_size + 1)"
+
+# %% wrong: gradients are clipped — says "The gradients are clipped" — from "reference"
+# +     torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+#       problem.optimizer(net).step()
+
+# - def averaged_step(problem, world_size):
+# + import torch
+# +
+# +
+# + def averaged_step(problem, world_size):
+
+# %% wrong: labels from the other end — says "The labels are not those of the images" — from "reference": "y.chunk(world_size))" → "y.chunk(world_size)[::-1])"

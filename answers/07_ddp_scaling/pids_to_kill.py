@@ -173,3 +173,15 @@ def pids_to_kill(processes, user):
 # %% wrong: more than a GiB — says "Process 50 holds 10**9 bytes" — from "reference": `one["gpu_bytes"] > 0` → `one["gpu_bytes"] > 2**30`
 
 # %% wrong: those whose parent is alive — says "its parent is process 1" — from "reference": `one["ppid"] not in alive` → `one["ppid"] in alive`
+
+# %% wrong: systemd with any option — says "others, such as containerd, only resemble it" — from "reference": `"systemd --user"` → `"systemd "`
+
+# %% wrong: capitals do not matter — says "Capitals matter" — from "reference": `one["name"].startswith` → `one["name"].lower().startswith`
+
+# %% wrong: a ghost that is named like a subreaper is spared — says "The name of the parent counts" — from "reference": `one["gpu_bytes"] > 0 and` → `one["gpu_bytes"] > 0 and not one["name"].startswith(subreapers) and`
+
+# %% wrong: process 0 is alive — says "No row has pid 0" — from "reference": `not in alive]` → `not in alive | {0}]`
+
+# %% wrong: another user's systemd is alive — says "also a systemd --user" — from "reference"
+#       alive = {one["pid"] for one in processes if one["pid"] != 1 and not one["name"].startswith(subreapers)}
+# +     alive |= {one["pid"] for one in processes if one["name"].startswith(subreapers[0]) and one["user"] != user}

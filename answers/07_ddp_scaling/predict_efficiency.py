@@ -155,3 +155,10 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # %% wrong: hidden twice — says "What is hidden is subtracted once" — from "reference": "- hidden_s" → "- 2 * hidden_s"
 
 # %% wrong: the longer one of step and communication — says "the rest of it makes the step longer" — from "reference": "(step_s + communication_s - hidden_s)" → "max(step_s, communication_s - hidden_s)"
+
+# %% wrong: overlap 1 hides everything — says "does not hide all" — from "reference"
+# +     if overlap == 1:
+# +         return 1.0
+#       hidden_s = min(overlap * communication_s, step_s)
+
+# %% wrong: the steps of a tree above 16 ranks — says "not 2 log2(p)" — from "reference": "2 * (world_size - 1) *" → "2 * (world_size - 1 if world_size <= 16 else world_size.bit_length()) *"

@@ -157,3 +157,13 @@ def scaling(rows):
 # %% wrong: the base is the mean of all rows — says "row with one GPU, wherever it is" — from "reference": `next(row["throughput"] for row in rows if row["gpus"] == 1)` → `sum(row["throughput"] for row in rows) / len(rows)`
 
 # %% wrong: the speedup less one — says "nothing is subtracted from the quotient" — from "in a loop": `new["speedup"] = row["throughput"] / alone` → `new["speedup"] = row["throughput"] / alone - 1`
+
+# %% wrong: the baseline of the first call stays — says "the baseline of an earlier call" — from "reference"
+# - def scaling(rows):
+# -     base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+# + BASES = []
+# +
+# +
+# + def scaling(rows):
+# +     BASES.extend(row["throughput"] for row in rows if row["gpus"] == 1)
+# +     base = BASES[0]

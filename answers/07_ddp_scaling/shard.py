@@ -213,3 +213,17 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 # %% wrong: the difference of seed and epoch — says "with the seed 5 + 2" — from "reference": "seed + epoch" → "seed - epoch"
 
 # %% wrong: what is appended is counted, not taken from the order — says "There is no sample 4" — from "reference": "(order * world_size)[:missing]" → "list(range(missing))"
+
+# %% wrong: seed ^ epoch — says "the sum: no other operator" — from "reference": "seed + epoch" → "seed ^ epoch"
+
+# %% wrong: seed | epoch — says "the sum: no other operator" — from "reference": "seed + epoch" → "seed | epoch"
+
+# %% wrong: no epoch with drop_last — says "also with drop_last" — from "reference": "seed + epoch" → "seed + (0 if drop_last else epoch)"
+
+# %% wrong: a seed of 0 is none — says "0 is a seed, too" — from "reference"
+# -         dice = torch.Generator().manual_seed(seed + epoch)
+# +         dice = torch.Generator()
+# +         if seed + epoch:
+# +             dice.manual_seed(seed + epoch)
+# +         else:
+# +             dice.seed()

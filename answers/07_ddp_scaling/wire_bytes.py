@@ -112,3 +112,8 @@ def wire_bytes(algorithm, world_size, nbytes):
 # +     factor = {"ring": 2 * math.log2(world_size) / world_size, "parameter_server": 1, "server": world_size}[algorithm]
 
 # %% wrong: four bytes per element — says "bytes as they are" — from "reference": `"ring": 2 *` → `"ring": 4 * 2 *`
+
+# %% wrong: 32 bits — says "does not fit into 32 bits" — from "reference"
+#       factor = {"ring": 2 * (world_size - 1) / world_size, "parameter_server": 1, "server": world_size}[algorithm]
+# +     if algorithm == "server":
+# +         return float((factor * nbytes + 2**31) % 2**32 - 2**31)

@@ -830,3 +830,27 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 
 # -     return torch.stack(losses).tolist()
 # +     return losses
+
+# %% wrong: the seed is set after the model is made — says "The seed is set after the model is made" — from "reference"
+# -     torch.manual_seed(0)
+
+# +     torch.manual_seed(0)
+#       optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+
+# %% wrong: one epoch, its losses twice — says "train both epochs" — from "reference"
+# -     for _ in range(2):
+# +     for _ in range(1):
+
+# -     return torch.stack(losses).tolist()
+# +     return 2 * torch.stack(losses).tolist()
+
+# %% wrong: decoded pictures stay from call to call — says "Does it keep something from the first" — from "reference"
+# - class Pictures(Dataset):
+# + DECODED = []
+# +
+# +
+# + class Pictures(Dataset):
+
+# -         self.decoded = [self.decode(file) for file in files]
+# +         self.decoded = DECODED
+# +         self.decoded += [self.decode(file) for file in files[len(DECODED) :]]

@@ -173,3 +173,7 @@ def bottleneck(summary):
 # +     largest = max(pieces, key=pieces.get)
 
 # %% wrong: "-bound" behind the name — says "Return the name alone" — from "reference": "        return largest" → `        return largest + "-bound"`
+
+# %% wrong: whole ms — says "Compare the parts as they are" — from "reference": `summary[f"{name}_ms"] for` → `round(summary[f"{name}_ms"]) for`
+
+# %% wrong: tenths of the step — says "Compare the parts as they are" — from "reference": `max(pieces, key=pieces.get)` → `max(pieces, key=lambda name: 10 * pieces[name] // summary["step_ms"])`

@@ -372,3 +372,48 @@ def gpu_idle_fraction(events):
 # %% wrong: idle time over busy time — says "a share of the window" — from "reference": "1 - busy / (last - first)" → "(last - first - busy) / busy if busy else 1.0"
 
 # %% wrong: a window as long as all events together — says "a share of the window" — from "reference": "1 - busy / (last - first)" → "1 - busy / sum(stop - start for start, stop, _ in timed)"
+
+# %% wrong: the last stretch is never added — says "The last stretch of kernels is missing"
+def gpu_idle_fraction(events):
+    timed = [one for one in events if one["ph"] == "X"]
+    first, last = min(one["ts"] for one in timed), max(one["ts"] + one["dur"] for one in timed)
+    kernels = sorted((one["ts"], one["ts"] + one["dur"]) for one in timed if one["cat"] == "kernel")
+    busy, begin, end = 0.0, first, first
+    for start, stop in kernels:
+        if start > end:
+            busy += end - begin
+            begin, end = start, stop
+        else:
+            end = max(end, stop)
+    return 1 - busy / (last - first)
+
+# %% wrong: a function that calls itself for each kernel — says "nests too deep"
+def busy(kernels, until):
+    if not kernels:
+        return 0.0
+    (start, stop), *rest = kernels
+    return max(0.0, stop - max(start, until)) + busy(rest, max(until, stop))
+
+
+def gpu_idle_fraction(events):
+    timed = [one for one in events if one["ph"] == "X"]
+    first, last = min(one["ts"] for one in timed), max(one["ts"] + one["dur"] for one in timed)
+    kernels = sorted((one["ts"], one["ts"] + one["dur"]) for one in timed if one["cat"] == "kernel")
+    return 1 - busy(kernels, first) / (last - first)
+
+# %% wrong: a grid of tenths of a µs — says "times in tenths of a µs"
+import numpy as np
+
+
+def gpu_idle_fraction(events):
+    timed = [one for one in events if one["ph"] == "X"]
+    first, last = min(one["ts"] for one in timed), max(one["ts"] + one["dur"] for one in timed)
+    grid = np.zeros(round(10 * (last - first)), bool)
+    for one in timed:
+        if one["cat"] == "kernel":
+            grid[round(10 * (one["ts"] - first)) : round(10 * (one["ts"] + one["dur"] - first))] = True
+    return 1 - grid.mean()
+
+# %% wrong: no kernel has mem in its name — says "The cat says what a kernel is" — from "counts how many kernels run, from border to border": `event["cat"] == "kernel" else` → `event["cat"] == "kernel" and "Mem" not in event["name"] else`
+
+# %% wrong: the kernels of one process — says "whatever its pid" — from "counts how many kernels run, from border to border": `event["cat"] == "kernel" else` → `event["cat"] == "kernel" and event["pid"] == timed[0]["pid"] else`

@@ -129,3 +129,5 @@ def mfu(step_ms, flops, gpu, dtype):
 # +     return flops_per_second // 1e12 / gpu[f"{dtype}_tflops"]
 
 # %% wrong: TFLOPS taken for MFLOPS — says "A million times too large" — from "reference": "* 1e12" → "* 1e6"
+
+# %% wrong: whole ms — says "Do not round the time." — from "reference": `(step_ms / 1e3)` → `(int(step_ms) / 1e3)`

@@ -370,3 +370,40 @@ def parse_metrics(text):
 # +             found.setdefault(int(labels.get("gpu", 0)), {})[match.group(1)] = float(match.group(5))
 
 # %% wrong: the last line is left out — says "the last line of the page is a line like the others" — from "reference": `text.split("\n")` → "text.splitlines()[:-1]"
+
+# %% right: labels cut at a quote and a comma
+def parse_metrics(text):
+    page = {}
+    for line in text.splitlines():
+        if line.startswith("#") or "{" not in line:
+            continue
+        name, rest = line.split("{", 1)
+        inside, value = rest.rsplit("}", 1)
+        labels = {}
+        for piece in inside.rstrip(", ").removesuffix('"').split('",'):
+            if '="' in piece:
+                key, words = piece.split('="', 1)
+                labels[key.strip()] = words
+        if "gpu" in labels:
+            page.setdefault(int(labels["gpu"]), {})[name] = float(value.split()[0])
+    return page
+
+# %% wrong: a line without the label belongs to the GPU of the line before — says "belongs to no GPU" — from "reference"
+# -     found = {}
+# +     found, gpu = {}, None
+
+# -             if "gpu" in labels:
+# -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(5))
+# +             gpu = labels.get("gpu", gpu)
+# +             if gpu is not None:
+# +                 found.setdefault(int(gpu), {})[match.group(1)] = float(match.group(5))
+
+# %% wrong: one space at most after a comma — says "several spaces after a comma" — from "reference": `r'\s*(\w+)\s*=` → `r' ?(\w+)\s*=`
+
+# %% wrong: only "# " begins a comment — says "also without a space after it" — from "one character after the other"
+# -         if not line or line[0] == "#" or "{" not in line:
+# +         if not line or line[:2] == "# " or "{" not in line:
+
+# %% wrong: an exponent without a plus sign — says "An exponent may have a sign" — from "reference": `(\S+)")` → `([-+]?(?:[\d.]+(?:e-?\d+)?|Inf))")`
+
+# %% wrong: names in capitals only — says "may have small letters" — from "reference": `([a-zA-Z_:][\w:]*)` → `([A-Z_:][A-Z0-9_:]*)`

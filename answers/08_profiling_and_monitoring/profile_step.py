@@ -470,3 +470,10 @@ def profile_step(problem):
         "kernels": sum(not one.cpu_children for one in operators),
         "peak_bytes": max(one["args"]["Total Allocated"] for one in trace_events(other) if one["name"] == "[memory]"),
     }
+
+# %% wrong: each step has a new model — says "A model and an optimizer are made in the profile" — from "reference"
+#       def step():
+# +         model = problem.model().to(problem.device)
+# +         optimizer = problem.optimizer(model)
+
+# %% wrong: half of the batch — says "by half as much as with the whole batch" — from "reference": `part.to(problem.device) for part` → `part[: len(part) // 2].to(problem.device) for part`

@@ -391,3 +391,16 @@ def render_metrics(samples):
 # %% wrong: semicolons between labels — says "Between two labels is a comma" — from "reference": `",".join(labels)` → `";".join(labels)`
 
 # %% wrong: the line ends of Windows — says "end them with" — from "reference": `line + "\n" for` → `line + "\r\n" for`
+
+# %% wrong: labels without spaces at their ends — says "Spaces and newlines at the ends of a label" — from "reference": `text = text.replace(` → `text = text.strip().replace(`
+
+# %% wrong: letters beyond ASCII as numbers — says "All letters, such as ü" — from "reference"
+#               for key, text in sample["labels"].items():
+# +                 text = text.encode("ascii", "xmlcharrefreplace").decode()
+
+# %% wrong: a dict from value to sample — says "also if another one has the same value" — from "reference": `for sample in group:` → `for sample in {one["value"]: one for one in group}.values():`
+
+# %% wrong: counters end in _total — says "add no _total" — from "reference"
+#       for name, group in groups.items():
+# +         if group[0]["type"] == "counter":
+# +             name = name.removesuffix("_total") + "_total"

@@ -292,3 +292,15 @@ def top_kernels(events, n):
 # %% wrong: a share in percent — says "That is a share" — from "reference"
 # +     total = {name: 100 * us / sum(total.values()) for name, us in total.items()}
 #       return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+# %% wrong: sums in float32 — says "the digits of a float32" — from "reference"
+# +     from numpy import float32
+# +
+#       total = {}
+
+# -             total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+# +             total[event["name"]] = total.get(event["name"], float32(0)) + float32(event["dur"])
+
+# %% wrong: the kernels of process 0 — says "whatever their pid" — from "reference": `event["cat"] == "kernel"` → `event["cat"] == "kernel" and event["pid"] == 0`
+
+# %% wrong: names without spaces at their ends — says "also a space at an end" — from "Counter, sorted by name first": `total[event["name"]]` → `total[event["name"].strip()]`

@@ -259,7 +259,7 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
     if shown == wanted:  # equal to six digits: show them all
         shown, wanted = show(mine, exact=True), show(theirs, exact=True)
     known = _named(mistakes, mine, theirs, loose)
-    if "round" not in known.lower() and is_rounded(mine, theirs):
+    if "round" not in known.lower() and is_rounded(mine, theirs, clearly=not known):
         known = f"{known} Or is it rounded?" if known else ROUNDED
     if not known and has_float32_digits(mine, theirs):
         known = FLOAT32

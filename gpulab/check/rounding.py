@@ -22,21 +22,29 @@ BITS = {"bfloat16": 7, "float16": 10, "float32": 23}
 WIDER = {"bfloat16": ("float32", "float64"), "float16": ("float32", "float64"), "float32": ("float64",)}
 
 
-def is_rounded(answer: Any, expected: Any) -> bool:
+def is_rounded(answer: Any, expected: Any, clearly: bool = False) -> bool:
     """Whether a plain answer holds the expected numbers, all rounded to the same number of decimals, or cut off.
 
     An answer that is 0 says too little: many mistakes end there.
+
+    Args:
+        answer: what was returned.
+        expected: what is right.
+        clearly: with less than two decimals left, only if more than one digit is gone somewhere: 0.8 instead of 0.76
+            comes from other mistakes, too.
     """
     if answer == 0:
         return False
     ways: list[Callable[[float], float]] = [int, *(lambda number, to=to: round(number, to) for to in DECIMALS)]
-    for way in ways:
+    for place, way in enumerate(ways):
         try:
             wrong = _each(expected, way)
         except (OverflowError, ValueError):  # infinite, or NaN
             return False
         if difference(answer, wrong, ALMOST) is None and difference(wrong, expected, ALMOST) is not None:
-            return True
+            if not clearly or place > 2:
+                return True
+            return difference(_each(expected, ways[max(place, 1) + 1]), expected, ALMOST) is not None
     return False
 
 

@@ -279,7 +279,8 @@ class Link:
             self.dead, self.alive = ProcessEnded("the answer could not be read (no value in it)"), False
             raise self.dead
         if answer.get("changed"):
-            kernels = self.launches is not None and self.counted == "programs" and not self.perturb
+            counted = self.launches is not None and self.ranks is None
+            kernels = counted and self.counted == "programs" and not self.perturb
             raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it{ORDER * kernels}")
         if answer.get("overwritten"):
             raise BadValue(f"`{name}` overwrote what an earlier call had returned; make a new array for each result")

@@ -206,6 +206,9 @@ def _numbers(text: Any, what: str) -> list[int]:
                 raise TypeError("a list is expected")
             found += value
         cause = " Its entries are lists: write one flat list." if any(isinstance(one, list) for one in found) else ""
+        if any(isinstance(one, str) for one in found):
+            cause = " Its entries are texts: write numbers."
+            raise TypeError("numbers are expected")
         return [int(index) for index in found]
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise AssertionError(f"{what} is not a JSON list of indices: {rest!r:.100}{cause}") from None

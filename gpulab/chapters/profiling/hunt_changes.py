@@ -42,6 +42,31 @@ CHANGES = (
 """What stands in the loop, what stands there instead, and what to say."""
 
 
+SEEDED = (
+    "The seed is set after the model is made: torch.manual_seed(0) comes first, so that the first weights are the same."
+)
+
+
+def seeded_late(losses: Sequence[float], files: Sequence[bytes], labels: torch.Tensor, rtol: float) -> str:
+    """What to say if a second call of the loop gives these losses when it sets the seed after it has made the model.
+
+    Args:
+        losses: of a second call.
+        files: the compressed pictures.
+        labels: their labels.
+        rtol: how far losses may be off.
+    """
+    source, seed, made = inspect.getsource(slow_loop), "    torch.manual_seed(0)\n", "    optimizer = "
+    names: dict[str, Any] = {"__name__": f"{slow_loop.__name__}, changed"}
+    late = source.replace(seed, "").replace(made, f"{seed}{made}")
+    exec(compile(late, slow_loop.__file__, "exec"), names)
+    with torch.random.fork_rng(devices=[]):
+        names["train"](files, labels)
+        changed = names["train"](files, labels)
+    near = all(abs(one - other) <= rtol * abs(other) for one, other in zip(losses, changed, strict=False))
+    return SEEDED if near and len(losses) == len(changed) else ""
+
+
 def known(losses: Sequence[float], files: Sequence[bytes], labels: torch.Tensor, rtol: float) -> str:
     """What to say about the change that gives these losses; empty if none of the known ones does.
 

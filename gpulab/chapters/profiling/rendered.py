@@ -20,6 +20,16 @@ _QUOTE = 'A quote inside a value is written \\".'
 _TORN = "A newline inside a text is written \\n."
 _TOGETHER = "All lines of a metric must be together, in one group."
 _ESCAPED = {"\n": "\\n", '"': '\\"', "\\": "\\\\"}
+_LETTERS = "All letters, such as ü, are written as they are."
+_CHANGES: tuple[tuple[Callable[[str], str], str], ...] = (
+    (str.lower, "Capitals in a label stay capitals."),
+    (str.strip, "Spaces and newlines at the ends of a label belong to it."),
+    *(
+        (lambda text, way=way: text.encode("ascii", way).decode(), _LETTERS)
+        for way in ("backslashreplace", "xmlcharrefreplace", "namereplace", "replace", "ignore")
+    ),
+)
+"""What a wrong page has made of the value of each label, and what to say about it."""
 
 
 def broken_rule(page: str) -> str:
@@ -148,6 +158,9 @@ def _describes(page: Any, samples: SampleRows, what: str) -> None:
         unnamed = {words.partition(" ")[0]: words.partition(" ")[2] for words in wanted.values()}
         known.append((unnamed, f"After # {kind} comes the name of the metric, then the words."))
         known.append((quoted, "In a HELP text a quote is not escaped: the backslash would be shown."))
+        counters = {one["name"] for one in samples if one["type"] == "counter" and not one["name"].endswith("_total")}
+        renamed = {f"{name}_total" if name in counters else name: words for name, words in wanted.items()}
+        known.append((renamed, "A counter's name stays as it is: add no _total."))
         typed = {name: words for name, words in wanted.items() if words != "untyped"}
         known.append((typed, "An untyped metric has a TYPE line, too."))
         for one in samples:
@@ -174,6 +187,9 @@ def _has_labels(values: Mapping[Any, float], wanted: Mapping[Any, float], what: 
         names = sorted({one for one, _ in wanted})
         equal(sorted({one for one, _ in values}), names, f"{what}: names of the samples, read back")
     note = "A label is missing or changed." if lost else "A sample is missing."
+    missing = [wanted[one] for one in wanted if one not in values]
+    if not lost and {*missing} <= {*values.values()}:
+        note = "A sample is missing: each one has a line of its own, also if another one has the same value."
     if lost and dict(labels) in [*twice, *again]:
         note = "Escaped twice: replace the backslashes first, before you add any of your own."
     if lost and dict(labels) in [{key: text for key, text in one.items() if text} for one in known]:
@@ -184,6 +200,9 @@ def _has_labels(values: Mapping[Any, float], wanted: Mapping[Any, float], what: 
         ]
         if lost and dict(labels) in replaced:
             note = f"A {words} in a label is written {_ESCAPED[char]}: nothing else stands for it."
+    for change, words in _CHANGES:
+        if lost and dict(labels) in [{key: change(text) for key, text in one.items()} for one in known]:
+            note = words
     if lost and not labels and any(known):
         note = "The labels are missing."
     given = dict(labels) if lost else None

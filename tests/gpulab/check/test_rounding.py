@@ -17,7 +17,7 @@ ASKED = "Is it rounded?"
     [
         (3, 3.4567),
         (3.46, 3.4567),
-        (int(-3.9), -3.9),
+        (int(-3.97), -3.97),
         ([1.5, 2.33], [1.5, 2.3333]),
         ({"share": 0.667, "kind": "rows"}, {"share": 2 / 3, "kind": "rows"}),
         ({"ms": [1.0, 2.0]}, {"ms": [1.25, 2.4]}),
@@ -36,6 +36,11 @@ def test_no_other_answer_is(answer: Any, expected: Any) -> None:
     with pytest.raises(check.WrongAnswer) as wrong:
         check.close(answer, expected, "a number")
     assert ASKED not in str(wrong.value)
+
+
+@pytest.mark.parametrize(("answer", "expected"), [(0.8, 0.76), (1.0, 0.6), ([2.0, 3.1], [2.0, 3.14]), (3, 3.9)])
+def test_a_number_of_which_one_digit_is_gone_may_have_another_reason(answer: Any, expected: Any) -> None:
+    test_no_other_answer_is(answer, expected)
 
 
 def test_a_known_mistake_with_the_same_value_comes_first() -> None:

@@ -102,6 +102,7 @@ def test_wire_bytes() -> None:
     fraction = "a fraction of a byte does not show in what is counted"
     rounded = ["chunks of whole bytes", "chunks rounded up", "in float32", "the vector without a whole chunk, twice"]
     passing = dict.fromkeys(rounded, fraction)
+    passing["32 bits"] = "the vectors here have fewer bytes"
     assert findings(declared()["wire_bytes"], CHAPTER, plausible, broken, passing) == []
 
 
@@ -136,6 +137,7 @@ def test_fit_alpha_beta() -> None:
     broken = {"larger ones take less time": shrinking, "one took nine times as long": wild}
     passing = {
         "of equal sizes, only the last counts": "each size is measured once",
+        "the larger of the two is alpha": "a message takes longer than a byte more",
         "alpha is never below 0": "a message of a real network takes time",
     }
     assert findings(declared()["fit_alpha_beta"], CHAPTER, plausible, broken, passing) == []
@@ -168,6 +170,7 @@ def test_predict_efficiency() -> None:
     passing = {
         "only a share of the step can hide": "no step here is shorter than the communication",
         "two thirds of a step can hide": "no step here is shorter than the communication",
+        "the steps of a tree above 16 ranks": "there are fewer ranks here",
         "a rank alone sends, too": "there are at least two ranks here",
         "one rank earns nothing": "there are at least two ranks here",
         "the share counts as seconds": "every step here is shorter than the share",
@@ -193,6 +196,7 @@ def test_averaged_step(found: dict[str, Any]) -> None:
     passing = {
         "the learning rate is divided": "with SGD the step is the same",
         "the last batch of the loader": "the loader has one batch here",
+        "gradients are clipped": "the gradients here are shorter than that",
         "in eval mode": "the network that ranks train here is the same in both modes",
         "the parameters only": "the network that ranks train here has no buffers",
         "shards of world_size images, all of them averaged": alike,
@@ -222,6 +226,7 @@ def test_scaling() -> None:
     """Efficiencies as pytorch/pytorch@bf69c149, benchmarks/distributed/ddp, gives them for V100 by DDP, and as
     sentence-transformers@2df84c72 gives them for four by DataParallel (0.34); five were published at 0.07."""
     passing = {"the slowest row is the base": "here one GPU is the slowest"}
+    passing["the baseline of the first call stays"] = "each reading is a single call"
     passing["the baseline of the last row"] = "here it is the row with one GPU"
     passing["one dict is updated for all rows, and copied"] = "here all rows have the same entries"
     plausible = {
@@ -240,6 +245,7 @@ def test_scaling() -> None:
     slow = {"five GPUs, of which DataParallel makes less than one": rows(5, 0.9, 0.07)}
     alike = {"the largest throughput per GPU is the base": "here one GPU alone is that"}
     alike["one dict is updated for all rows, and copied"] = "here all rows have the same entries"
+    alike["the baseline of the first call stays"] = passing["the baseline of the first call stays"]
     alike["the baseline of the last row"] = passing["the baseline of the last row"]
     alike["an efficiency above 1 is cut"] = "no efficiency here is above 1"
     assert findings(declared()["scaling"], CHAPTER, slow, broken, alike) == []
@@ -301,6 +307,11 @@ def test_pids_to_kill() -> None:
         "the whole name of systemd": "no process here has such a parent",
         "less than a MiB is nothing": "every process here holds more",
         "capitals and small letters alike": "no two users here differ by a capital only",
+        "systemd with any option": "no process here has such a parent",
+        "capitals do not matter": "no process here has such a parent",
+        "a ghost that is named like a subreaper is spared": "the ghost that is made has another name",
+        "process 0 is alive": "no process here has lost its parent to process 0",
+        "another user's systemd is alive": "every subreaper here is the user's own",
         "any systemd": "no process here has such a parent",
         "parents that come later are not known": "the parents come first here",
         "a subreaper must be the user's own": "every subreaper here is the user's own",

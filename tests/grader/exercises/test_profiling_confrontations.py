@@ -61,6 +61,9 @@ def test_parse_metrics() -> None:
         "the labels end at the first brace": plain,
         "names in small letters": "the exporter's names have no others",
         "takes the time stamp": "the exporter writes no time stamps",
+        "a line without the label belongs to the GPU of the line before": "every line of the exporter has the label",
+        "one space at most after a comma": "the exporter writes none",
+        'only "# " begins a comment': "the exporter's comments have this space",
         "lines without the label gpu are GPU 0": "every line of the exporter has the label",
         'looks for gpu=" anywhere': "no other label of the exporter ends in gpu",
         "asks the judge's package for it, which is in no student's process": "the package is there in this process",
@@ -93,6 +96,9 @@ def test_render_metrics() -> None:
     passing = {
         "groups are kept from call to call": "each reading is a single call",
         "labels as JSON": "no label here holds a tab",
+        "letters beyond ASCII as numbers": "every label here is ASCII",
+        "labels without spaces at their ends": "no label here begins or ends with a space",
+        "counters end in _total": "those of the exporter do",
         "labels as JSON in ASCII": "every label here is ASCII",
         "the words of HELP as they are": "the exporter's HELP texts have no newline",
         "infinity in a word": "no metric that is read here is infinite",
@@ -155,6 +161,9 @@ def test_gpu_idle_fraction() -> None:
         "the word kernel in cat is enough": "no other category of a trace contains that word",
         "without a kernel nothing is idle": "this trace has kernels",
         "the first kernel of none": "this trace has kernels",
+        "a function that calls itself for each kernel": "this trace has fewer kernels than calls may be nested",
+        "the kernels of one process": "all kernels here have the pid of the first event",
+        "no kernel has mem in its name": "none of these kernels has",
         "kernels of NCCL's are left out": "one GPU runs no kernel of NCCL's",
         "of kernels that begin together only one counts": "measured kernels never begin at the same moment",
         "setting memory is a kernel": "this trace sets no memory",
@@ -207,6 +216,9 @@ H100 = (  # TraceLens@171dd747, tests/traces/h100
 
 def test_top_kernels() -> None:
     passing = {
+        "sums in float32": "its digits are within the tolerance of these totals",
+        "the kernels of process 0": "all kernels here have this pid",
+        "names without spaces at their ends": "no name here begins or ends with a space",
         "rounded to three decimals for sorting": "no two totals are that close",
         "a cat that begins with kernel": "no other category of a trace begins so",
         "equal totals in the order in which they came": "measured totals are never equal",
@@ -294,6 +306,7 @@ def test_bottleneck() -> None:
     }
     passing = {
         "kernels count with the times at the roof": "kernels that are limited reach most of the roof here",
+        "tenths of the step": "the parts of this step differ by more",
         "the first part above a third of the step": "in these steps only one part is that long",
         "communication is subtracted from the kernels": "one GPU has no communication",
         "a part must be more than half of the step": "the largest part of this step is more than half of it",
