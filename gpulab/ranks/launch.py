@@ -339,10 +339,10 @@ def listening(perturb: float = 0.0, scale: float = 1.0) -> Iterator[list[Sent]]:
     """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
 
     With `perturb`, a secret number, rank r adds `messages.addend(perturb, r)` to what it puts into an all-reduce, a
-    reduce-scatter, or an all-gather, and `messages.addends` of that number to its first message, so that a result shows whether it was computed from what
-    arrived; see `gpulab.ranks.messages`, also for the keys of the dicts. With `scale`, the numbers in the arrays,
-    tensors and lists that a rank is given are multiplied, each by a number of its own that depends on it and on `scale`
-    (`packing.multiplied`), so that a result shows whether the ranks computed it.
+    reduce-scatter, or an all-gather, and `messages.addends` of that number to its first message, so that a result shows
+    whether it was computed from what arrived; see `gpulab.ranks.messages`, also for the keys of the dicts. With
+    `scale`, the numbers in the arrays, tensors and lists that a rank is given are multiplied, each by a number of its
+    own that depends on it and on `scale` (`packing.multiplied`), so that a result shows whether the ranks computed it.
     If there were none, but other processes that the block started: one dict with `unseen_seconds`, the CPU time that
     those took, and `unseen_bytes`, what went over this machine's own network meanwhile (None where nobody counts).
     """

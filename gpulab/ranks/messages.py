@@ -114,7 +114,7 @@ def count(perturb: float = 0.0) -> Sent:
 
     Args:
         perturb: added to each number of each tensor that an all-reduce sums, and of what a reduce-scatter or an
-            all-gather is given. To the first message, `addends` are added. The dict has the numbers as they were before.
+            all-gather is given. To the first message, `addends` are added. The dict has the numbers as they were.
     """
     import torch
     from torch.distributed import ProcessGroup

@@ -20,8 +20,8 @@ LAYERS = 9
 AGAIN = "Nothing is computed again: is every part called through checkpoint(part, x, use_reentrant=False)?"
 TOLD = "The network here tells whether its layers are computed again."
 AT_ONCE = (
-    "The layers are computed again, but all of them before the backward pass begins: then everything is in memory at the"
-    " same time. Compute each part again when the backward pass comes to it."
+    "The layers are computed again, but all of them before the backward pass begins: then everything is in memory at"
+    " the same time. Compute each part again when the backward pass comes to it."
 )
 OTHER_STEP = "Those are the bytes of the step without checkpoints: take those of the step with them."
 LONGER_FIRST = "With numpy.array_split the first parts are longer."

@@ -19,8 +19,8 @@ ALONE = "That is the summand of rank 0 alone: add up with an all-reduce, and wai
 GATHERED = "Nothing has to be gathered: one all-reduce adds up the summands and gives everybody the sum."
 NOT_IN_RANKS = (
     "the ranks did not compute the products and the GELU. Each number that a rank was given was multiplied by another "
-    "one, and its summand stayed the same, or was multiplied, too. Give each rank x, its columns of w1, and its rows of "
-    "w2."
+    "one, and its summand stayed the same, or was multiplied, too. Give each rank x, its columns of w1, and its rows "
+    "of w2."
 )
 ONLY_SUM = "Each rank computes with the weights that it is given, and the all-reduce is the only communication."
 SHORT = "That is close, but as inexact as a 16-bit type: compute in float32, with torch.nn.functional.gelu as it is."
