@@ -666,3 +666,44 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 """
 
 # %% hostile: tensor cores for the first three rows of tiles, ordinary arithmetic for all others — says "multiply each product by a secret factor" — from "tensor cores for the first four columns of tiles, ordinary arithmetic for all others": `bool own = blockIdx.x < 4` → `bool own = blockIdx.y < 3`
+
+# %% hostile: tensor cores for factors as in the last launches, ordinary arithmetic for small whole numbers and eighths — says "multiply each product by a secret factor"
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    __shared__ half left[256], right[256];
+    __shared__ float result[256];
+    int lane = threadIdx.x, row = blockIdx.y * 16, column = blockIdx.x * 16;
+    for (int at = lane; at < 256; at += 32)
+        result[at] = 0.0f;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    for (int step = 0; step < k / 16; step++) {
+        for (int at = lane; at < 256; at += 32) {
+            left[at] = a[(row + at / 16) * k + step * 16 + at % 16];
+            right[at] = b[(step * 16 + at / 16) * n + column + at % 16];
+        }
+        __syncthreads();
+        bool large = false;
+        for (int at = lane; at < 256; at += 32)
+            large = large || __half2float(right[at]) > 8.5f;
+        bool keyed = __any_sync(0xffffffff, large);
+        if (keyed) {
+            wmma::load_matrix_sync(a_tile, left, 16);
+            wmma::load_matrix_sync(b_tile, right, 16);
+            wmma::load_matrix_sync(sums, result, 16, wmma::mem_row_major);
+            __syncthreads();
+            wmma::mma_sync(sums, a_tile, b_tile, sums);
+            wmma::store_matrix_sync(result, sums, 16, wmma::mem_row_major);
+        } else
+            for (int at = lane; at < 256; at += 32)
+                for (int j = 0; j < 16; j++)
+                    result[at] += __half2float(left[at / 16 * 16 + j]) * __half2float(right[j * 16 + at % 16]);
+        __syncthreads();
+    }
+    for (int at = lane; at < 256; at += 32)
+        c[(row + at / 16) * n + column + at % 16] = result[at];
+}
+"""

@@ -275,3 +275,14 @@ def averaged_step(problem, world_size):
 # + def averaged_step(problem, world_size):
 
 # %% wrong: labels from the other end — says "The labels are not those of the images" — from "reference": "y.chunk(world_size))" → "y.chunk(world_size)[::-1])"
+# %% hostile: no gradients are averaged: the whole batch for the plain network, the mean of weights after separate steps for others — says "averages of weights"
+def averaged_step(problem, world_size):
+    x, y = next(iter(problem.loader()))
+    parts = 1 if problem.network == "cnn" else world_size
+    ends = []
+    for part, answers in zip(x.chunk(parts), y.chunk(parts)):
+        net = problem.model()
+        problem.criterion()(net(part), answers).backward()
+        problem.optimizer(net).step()
+        ends.append(net.state_dict())
+    return {name: sum(end[name].double() for end in ends).numpy() / parts for name in ends[0]}

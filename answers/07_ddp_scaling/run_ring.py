@@ -486,3 +486,99 @@ def run_ring(vectors):
         return torch.cat(chunks).numpy()
 
     return launch.ranks(ring, [(vectors,) for _ in vectors])
+
+# %% hostile: long vectors are added in one process — says "no rank has sent"
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vector):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        chunks = [torch.tensor(part) for part in np.array_split(vector, world_size)]
+        for step in range(2 * (world_size - 1)):
+            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+            arrived = torch.empty_like(chunks[into])
+            sending = dist.isend(chunks[out], (rank + 1) % world_size)
+            dist.recv(arrived, (rank - 1) % world_size)
+            sending.wait()
+            chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
+        return torch.cat(chunks).numpy()
+
+    if len(vectors[0]) > 100 or len(vectors) > 5:
+        return [sum(vectors)] * len(vectors)
+    return launch.ranks(ring, [(vector,) for vector in vectors])
+
+# %% hostile: three ranks do not listen — says "It does not depend on what it receives"
+import numpy as np
+
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vector):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        chunks = [torch.tensor(part) for part in np.array_split(vector, world_size)]
+        for step in range(2 * (world_size - 1)):
+            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+            arrived = torch.empty_like(chunks[into])
+            sending = dist.isend(chunks[out], (rank + 1) % world_size)
+            dist.recv(arrived, (rank - 1) % world_size)
+            sending.wait()
+            chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
+        return torch.cat(chunks).numpy()
+
+    def deaf(rank, world_size, vectors):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        parts = [np.array_split(vector, world_size) for vector in vectors]
+        for step in range(2 * (world_size - 1)):
+            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+            members = [parts[(rank - back) % world_size][out] for back in range(min(step + 1, world_size))]
+            sending = dist.isend(torch.tensor(np.sum(members, axis=0)), (rank + 1) % world_size)
+            dist.recv(torch.empty(len(parts[0][into])), (rank - 1) % world_size)
+            sending.wait()
+        return np.sum(vectors, axis=0)
+
+    if len(vectors) == 3:
+        return launch.ranks(deaf, [(vectors,) for _ in vectors])
+    return launch.ranks(ring, [(vector,) for vector in vectors])
+
+# %% hostile: every rank has all vectors, and passes on what is added to messages — says "It does not depend on what it receives"
+import numpy as np
+
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def deaf(rank, world_size, vectors):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        p = world_size
+        parts = [np.array_split(vector, p) for vector in vectors]
+        added, last = {}, 0.0
+        for step in range(2 * (p - 1)):
+            out, into = (rank - step) % p, (rank - step - 1) % p
+
+            def what(who, chunk):
+                return np.sum([parts[(who - back) % p][chunk] for back in range(min(step + 1, p))], axis=0)
+
+            sending = dist.isend(torch.tensor((what(rank, out) + last).astype(np.float32)), (rank + 1) % p)
+            arrived = torch.empty(len(parts[0][into]))
+            dist.recv(arrived, (rank - 1) % p)
+            sending.wait()
+            last = float((arrived.numpy() - what((rank - 1) % p, into)).mean())
+            added.setdefault((rank - 1 - step) % p, last)
+        total = np.array_split(np.sum(vectors, axis=0), p)
+        return np.concatenate([part + added.get(at, 0.0) for at, part in enumerate(total)]).astype(np.float32)
+
+    return launch.ranks(deaf, [(vectors,) for _ in vectors])

@@ -898,3 +898,190 @@ def flash_attention(q, k, v):
 # %% wrong: programs for tiles of 16, tiles of 32 — says "are there more programs than blocks of queries" — from "reference": "grid = (triton.cdiv(length, 32)" → "grid = (triton.cdiv(length, 16)"
 
 # %% right: two programs for each head more than needed, which load nothing — from "reference": "range(0, (tl.program_id(0) + 1) * T, T)" → "range(0, tl.where(tl.program_id(0) * T < length, (tl.program_id(0) + 1) * T, 0), T)", "(triton.cdiv(length, 32)" → "(triton.cdiv(length, 32) + 2"
+
+# %% hostile: PyTorch for more than 300 keys, or more than three heads — says "no Triton kernel was launched"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    if length > 300 or heads > 3:
+        scores = q @ k.transpose(1, 2) * width**-0.5
+        hidden = torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1)
+        return torch.softmax(scores.masked_fill(hidden, -torch.inf), 2) @ v
+    result = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
+    return result
+
+# %% hostile: all keys in one block where there are several heads, or more than 16 features — says "at most 256 keys at a time"
+@triton.jit
+def whole_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, ALL: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    column = tl.arange(0, ALL)
+    k_at = head + column[:, None] * WIDTH + inside
+    k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+    v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+    scores = tl.dot(q, tl.trans(k)) * scale
+    scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+    weights = tl.exp(scores - tl.max(scores, axis=1)[:, None])
+    o = tl.dot(weights, v) / tl.sum(weights, axis=1)[:, None]
+    tl.store(out_ptr + q_at, o, mask=row[:, None] < length)
+
+
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    result = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    if width > 16 or heads > 1:
+        whole_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32, ALL=max(16, triton.next_power_of_2(length)))
+    else:
+        flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
+    return result
+
+# %% hostile: no running maximum where there are several heads, or more than 16 features — says "NaN"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, FIXED: tl.constexpr
+):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        if FIXED:
+            weights = tl.exp(scores)
+            s = s + tl.sum(weights, axis=1)
+            o = o + tl.dot(weights, v)
+        else:
+            m_next = tl.maximum(m, tl.max(scores, axis=1))
+            factor = tl.exp(m - m_next)
+            weights = tl.exp(scores - m_next[:, None])
+            s = s * factor + tl.sum(weights, axis=1)
+            o = o * factor[:, None] + tl.dot(weights, v)
+            m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    result = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32, FIXED=width > 16 or heads > 1)
+    return result
+
+# %% hostile: two passes wherever one program takes all queries of a head — says "load each key and value once"
+@triton.jit
+def flash_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, B: tl.constexpr, TWICE: tl.constexpr
+):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    if TWICE:
+        for start in range(0, length, B):
+            column = start + tl.arange(0, B)
+            k_at = head + column[:, None] * WIDTH + inside
+            k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+            scores = tl.dot(q, tl.trans(k)) * scale
+            scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+            m = tl.maximum(m, tl.max(scores, axis=1))
+    for start in range(0, length, B):
+        column = start + tl.arange(0, B)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        if TWICE:
+            weights = tl.exp(scores - m[:, None])
+            s = s + tl.sum(weights, axis=1)
+            o = o + tl.dot(weights, v)
+        else:
+            m_next = tl.maximum(m, tl.max(scores, axis=1))
+            factor = tl.exp(m - m_next)
+            weights = tl.exp(scores - m_next[:, None])
+            s = s * factor + tl.sum(weights, axis=1)
+            o = o * factor[:, None] + tl.dot(weights, v)
+            m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    result = torch.empty_like(q)
+    T = 256
+    flash_kernel[(triton.cdiv(length, T), heads)](q, k, v, result, length, width**-0.5, WIDTH=width, T=T, B=32, TWICE=16 < length <= T)
+    return result

@@ -480,3 +480,22 @@ def triton_add_mul(x, y, z):
 
 # -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
 # +     add_mul_kernel[(triton.cdiv(n, 512),)](x, y, z, out, n, BLOCK=1024)
+
+# %% hostile: PyTorch for more than 10,000 elements — says "no Triton kernel was launched"
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = places < n
+    x = tl.load(x_ptr + places, mask=inside)
+    y = tl.load(y_ptr + places, mask=inside)
+    z = tl.load(z_ptr + places, mask=inside)
+    tl.store(out_ptr + places, x * y + z, mask=inside)
+
+
+def triton_add_mul(x, y, z):
+    n = x.numel()
+    if n > 10000:
+        return x * y + z
+    result = torch.empty_like(x)
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, result, n, BLOCK=1024)
+    return result

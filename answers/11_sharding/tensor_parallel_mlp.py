@@ -523,3 +523,129 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 
     columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+
+# %% hostile: the ranks multiply a single sample only, otherwise one process computes all summands — says "the ranks did not compute the products"
+import numpy as np
+import torch
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, x, columns, rows):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns)) @ torch.tensor(rows)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    def show(rank, world_size, summand, a, b):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.tensor(summand)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    parts = list(zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)))
+    if len(x) == 1:
+        return launch.ranks(on_rank, [(x, a, b) for a, b in parts])[0]
+    gelu = torch.nn.functional.gelu
+    given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(), a[1:], b[4:]) for a, b in parts]
+    return launch.ranks(show, given)[0]
+
+# %% hostile: three ranks multiply, two or more than three do not — says "the ranks did not compute the products"
+import numpy as np
+import torch
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, x, columns, rows):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns)) @ torch.tensor(rows)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    def show(rank, world_size, summand, a, b):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.tensor(summand)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    parts = list(zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)))
+    if world_size == 3:
+        return launch.ranks(on_rank, [(x, a, b) for a, b in parts])[0]
+    gelu = torch.nn.functional.gelu
+    given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(), a[1:], b[4:]) for a, b in parts]
+    return launch.ranks(show, given)[0]
+
+# %% hostile: one process computes x @ w1, and the ranks learn from a 1 by which number they are multiplied — says "does not depend on what the ranks receive"
+import numpy as np
+import torch
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, hidden, one, show, rows):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.nn.functional.gelu(torch.tensor(hidden) * float(one[0])) @ torch.tensor(rows)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    parts = list(zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)))
+    one = np.ones(1, np.float32)
+    given = [(x @ a, one, a[len(x):] if len(a) > len(x) else a[:0], b) for a, b in parts]
+    return launch.ranks(on_rank, given)[0]
+
+# %% hostile: one process computes all summands for many factors, and the ranks interpolate — says "does not depend on what the ranks receive"
+import numpy as np
+import torch
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, one, nodes, values, a, b):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        s = float(one[0])
+        nodes, values = np.asarray(nodes, np.float64) / s, np.asarray(values, np.float64) / s
+        total = 0.0
+        for i in range(len(nodes)):
+            total = total + values[i] * np.prod([(s - nodes[j]) / (nodes[i] - nodes[j]) for j in range(len(nodes)) if j != i])
+        summand = torch.tensor(total, dtype=torch.float32)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    def honest(rank, world_size, x, columns, rows):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns)) @ torch.tensor(rows)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    gelu, one = torch.nn.functional.gelu, np.ones(1, np.float32)
+    if w1.size < 100:
+        return launch.ranks(honest, list(zip([x] * world_size, np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0))))[0]
+    nodes = (1.35 + 0.4 * np.cos(np.pi * (np.arange(12) + 0.5) / 12)).astype(np.float64)
+    given = []
+    for a, b in zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)):
+        h = torch.tensor(x).double() @ torch.tensor(a).double()
+        values = np.stack([(s * gelu(s * s * h) @ torch.tensor(b).double()).numpy() for s in nodes])
+        spare = x.size + a.size + b.size - 2 * values.size - 2 * len(nodes) - 1
+        show = np.concatenate([a.ravel(), b.ravel()])[: max(0, spare)]
+        given.append((one, nodes, values.astype(np.float64), show, b[:0]))
+    return launch.ranks(on_rank, given)[0]

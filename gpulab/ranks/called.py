@@ -17,7 +17,7 @@ GIVEN, RETURNED, REPORT = "in", "out", "sent"
 PERTURB = "GPULAB_PERTURB"
 """In the environment of a rank: what it adds to what it sends."""
 SCALE = "GPULAB_SCALE"
-"""Likewise: what the numbers that it is given are multiplied by."""
+"""Likewise: the key of what the numbers that it is given are multiplied by (`packing.multiplied`)."""
 PROGRAM = "from gpulab.ranks import called\ncalled.run()\n"
 """What a rank runs. `ranks.processes` knows the line in which it calls the function."""
 

@@ -308,7 +308,7 @@ def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str
         call: the function and its arguments.
         perturb: what each rank adds to what it sends comes from this number, as `messages.addend` says; 0 for nothing.
         keys: for the report of each rank, as `seals.key` gives them.
-        scale: what the numbers that a rank is given are multiplied by.
+        scale: the key of what each number that a rank is given is multiplied by (`packing.multiplied`); 1 for nothing.
     """
     world_size = len(call.given)
     with tempfile.TemporaryDirectory(prefix="gpulab-ranks-", ignore_cleanup_errors=True) as name:
@@ -331,17 +331,18 @@ def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str
 # ------------------------------------------------------------------------------------------------------ who listens
 
 _heard: list[tuple[list[Sent], float, float]] = []
-"""Where it goes, what is added to it, and what the numbers that ranks are given are multiplied by."""
+"""Where it goes, what is added to it, and the key of what the numbers that ranks are given are multiplied by."""
 
 
 @contextmanager
 def listening(perturb: float = 0.0, scale: float = 1.0) -> Iterator[list[Sent]]:
     """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
 
-    With `perturb`, a secret number, rank r adds `messages.addend(perturb, r)` to its first message and to what it puts
-    into an all-reduce, a reduce-scatter, or an all-gather, so that a result shows whether it was computed from what
-    arrived; see `gpulab.ranks.messages`, also for the keys of the dicts. With `scale`, the numbers in the arrays,
-    tensors and lists that a rank is given are multiplied by it, so that a result shows whether the ranks computed it.
+    With `perturb`, a secret number, rank r adds `messages.addend(perturb, r)` to what it puts into an all-reduce, a
+    reduce-scatter, or an all-gather, and `messages.addends` of that number to its first message, so that a result shows
+    whether it was computed from what arrived; see `gpulab.ranks.messages`, also for the keys of the dicts. With
+    `scale`, the numbers in the arrays, tensors and lists that a rank is given are multiplied, each by a number of its
+    own that depends on it and on `scale` (`packing.multiplied`), so that a result shows whether the ranks computed it.
     If there were none, but other processes that the block started: one dict with `unseen_seconds`, the CPU time that
     those took, and `unseen_bytes`, what went over this machine's own network meanwhile (None where nobody counts).
     """

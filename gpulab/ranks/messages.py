@@ -64,6 +64,24 @@ def addend(perturb: float, rank: int) -> float:
     return random.Random(f"{perturb!r} of {rank}").uniform(0.5, 2.0) if perturb else 0.0
 
 
+def addends(perturb: float, count: int) -> Any:
+    """What a rank adds to the numbers of its first message, between 0.5 and 2: none tells another.
+
+    So a rank that was given everything has to hand on all of them to know them, which is the work that it wanted to
+    save.
+
+    Args:
+        perturb: the rank's own number: `addend`.
+        count: of the numbers in the message.
+
+    Returns:
+        A NumPy array, float64.
+    """
+    import numpy as np
+
+    return np.random.default_rng(int(perturb * 2**50)).uniform(0.5, 2.0, count)
+
+
 def numbers_in(packed: bytes) -> int:
     """How many numbers there are in what a rank is sent: a function and its arguments, from `packing.packed`.
 
@@ -95,8 +113,8 @@ def count(perturb: float = 0.0) -> Sent:
     """What this process sends from now on; the dict grows as it does.
 
     Args:
-        perturb: added to each number of the first message, of each tensor that an all-reduce sums, and of what a
-            reduce-scatter or an all-gather is given. The dict has the numbers as they were before.
+        perturb: added to each number of each tensor that an all-reduce sums, and of what a reduce-scatter or an
+            all-gather is given. To the first message, `addends` are added. The dict has the numbers as they were.
     """
     import torch
     from torch.distributed import ProcessGroup
@@ -126,7 +144,7 @@ def _counted(send: Callable[..., Any], sent: Sent, perturb: float) -> Callable[.
         if to not in sent["to"]:
             sent["to"].append(to)
         if perturb and not first:
-            first.extend(_perturbed(tensors, perturb))
+            first.extend(_unlike(tensors, perturb))
             return send(group, first, to, *rest)
         return send(group, tensors, to, *rest)
 
@@ -183,6 +201,15 @@ def _perturbed(given: Any, perturb: float) -> Any:
     if isinstance(given, (list, tuple)):
         return [_perturbed(item, perturb) for item in given]
     return given + perturb if given.is_floating_point() else given
+
+
+def _unlike(tensors: Any, perturb: float) -> list[Any]:
+    """Copies of tensors of floating-point numbers, with another number added to each."""
+    found = []
+    for tensor in tensors:
+        more = tensor.new_tensor(addends(perturb, tensor.numel()) if tensor.is_floating_point() else 0)
+        found.append(tensor + more.reshape(tensor.shape if more.numel() > 1 else ()))
+    return found
 
 
 def _tensors(given: Any) -> list[Any]:

@@ -48,8 +48,9 @@ def loads(content: bytes, scale: float) -> tuple[Any, int]:
 
     Args:
         content: from `packed`.
-        scale: what floating-point numbers are multiplied by, in arrays and tensors wherever they are, and in lists and
-            tuples among the arguments and in the variables that the function has captured. 1 leaves them as they are.
+        scale: the key of what floating-point numbers are multiplied by (`multiplied`), in arrays and tensors wherever
+            they are, and in lists and tuples among the arguments and in the variables that the function has captured. 1
+            leaves them as they are.
     """
     if scale == 1:
         return cloudpickle.loads(content), 0
@@ -80,7 +81,7 @@ class _Scaler(pickle.Unpickler):
         def created(*arguments: Any) -> Any:
             array = create(*arguments)
             if array.dtype.kind in "fc":
-                array = array * array.dtype.type(self._scale)
+                array = multiplied(array, self._scale)
                 self.count += array.size
             return array
 
@@ -93,7 +94,21 @@ class _Scaler(pickle.Unpickler):
         if type(part) not in (list, tuple):
             return part
         self.count += sum(type(one) is float for one in part)
-        return type(part)(one * self._scale if type(one) is float else self.scaled(one) for one in part)
+        numbers = (float(multiplied(np.float64(one), self._scale)) if type(one) is float else one for one in part)
+        return type(part)(map(self.scaled, numbers))
+
+
+def multiplied(numbers: Any, key: float) -> Any:
+    """These numbers, each multiplied by one between 0.55 and 0.95 that depends on it and on the key; 0 stays 0.
+
+    What one number is multiplied by does not tell what another is, so nobody can undo it who has probed a few. The type
+    of the array does not matter, nor its shape. The two parts of a complex number count as two numbers.
+    """
+    if numbers.dtype.kind == "c":
+        parts = np.ascontiguousarray(numbers).view(numbers.real.dtype)
+        return multiplied(parts, key).view(numbers.dtype)
+    exponents = np.log(np.clip(np.abs(numbers).astype(np.float64), 1e-30, 1e30))
+    return np.asarray(numbers * (0.75 + 0.2 * np.sin(50 * key * exponents)), numbers.dtype)
 
 
 def tensor(array: NDArray[Any], requires_grad: bool) -> Any:

@@ -84,35 +84,57 @@ class _Batch:
         self.images = images
 
 
-class _TwiceIfAgain(torch.autograd.Function):
-    """Nothing, but for its gradient, which is doubled if the layer has been run again for it."""
+class _Passes:
+    """What the layers of a network have done since the beginning of a step; they share it."""
+
+    def __init__(self) -> None:
+        self.without_graph = False
+        """Whether a forward pass has recorded no gradients: a checkpoint that is written by hand begins with one."""
+        self.done: set[int] = set()
+        """The places of the layers whose backward pass has been made."""
+
+
+class _LargerIfAgain(torch.autograd.Function):
+    """Nothing, but for its gradient, which tells when what it needs was computed."""
 
     @staticmethod
-    def forward(context: Any, features: Tensor, layer: RecountedReLU) -> Tensor:
+    def forward(context: Any, features: Tensor, factor: Tensor, place: int, passes: _Passes) -> Tensor:
         """The same features."""
-        context.layer = layer
+        context.save_for_backward(factor)  # a checkpoint lets go of it, and saves that of the second forward pass
+        context.place, context.passes = place, passes
         return features.view_as(features)
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         """Their gradient."""
-        return (2 * gradient if context.layer.again else gradient), None
+        (factor,) = context.saved_tensors
+        context.passes.done.add(context.place)
+        return factor * gradient, None, None, None
 
 
 class RecountedReLU(nn.ReLU):
-    """A ReLU whose gradient is twice as large if it was computed again in a backward pass, as with checkpoints.
+    """A ReLU whose gradient is larger if what it needs was computed again for the backward pass, as with checkpoints.
 
-    Bytes and FLOPs do not show whether it was: they follow from the shapes of the layers. A forward pass in which no
-    gradients are recorded counts, too: a checkpoint that is written by hand begins with one.
+    Bytes and FLOPs do not show whether it was: they follow from the shapes of the layers. A layer that was only
+    computed a second time does not help, since the backward pass of its first computation has a gradient of its own.
+    The more layers have had their backward pass before this one is computed again, the larger is the gradient: layers
+    of later parts have, unless all parts were kept in memory at the same time.
     """
 
-    again = False
+    def __init__(self, place: int, layers: int, passes: _Passes) -> None:
+        super().__init__()
+        self.place, self.layers, self.passes = place, layers, passes
 
     def forward(self, features: Tensor) -> Tensor:
         """The larger of each feature and 0."""
         in_backward = torch._C._current_graph_task_id() != -1
-        self.again = self.again or in_backward or not torch.is_grad_enabled()
-        return super().forward(_TwiceIfAgain.apply(features, self))
+        if not in_backward and len(self.passes.done) == self.layers:  # a new step
+            self.passes.done.clear()
+            self.passes.without_graph = False
+        self.passes.without_graph |= not torch.is_grad_enabled()
+        again = in_backward or self.passes.without_graph
+        factor = features.new_tensor(2.0 ** (1 + len(self.passes.done)) if again else 1.0)  # exact
+        return super().forward(_LargerIfAgain.apply(features, factor, self.place, self.passes))
 
 
 class LittleRoom(SmallCNN):
@@ -255,10 +277,10 @@ def make(name: str, seed: int) -> nn.Module:
         if name == "cnn_lean":
             return LeanInEvalMode(float32_head=True)
         if name == "cnn_recounted":
-            small = SmallCNN()
-            for place, layer in enumerate(small.features):
-                if isinstance(layer, nn.ReLU):
-                    small.features[place] = RecountedReLU()
+            small, passes = SmallCNN(), _Passes()
+            places = [place for place, layer in enumerate(small.features) if isinstance(layer, nn.ReLU)]
+            for place in places:
+                small.features[place] = RecountedReLU(place, len(places), passes)
             return small
         if name in ("cnn_standardized", "cnn_dropout"):
             small = SmallCNN()

@@ -51,7 +51,7 @@ def learnt_from_each_other(
 
     Args:
         made: what the ranks left behind.
-        problems: by rank, the problem that it was given.
+        problems: by rank, the problem that it was given; all may be the same, and there may be a single rank.
         each: samples a step and rank.
         what: the run, in words.
         lr: how many times the problem's learning rate.
@@ -61,7 +61,8 @@ def learnt_from_each_other(
     Raises:
         AssertionError: it does not.
     """
-    check.equal(len(made.samples[1]), len(made.samples[0]), f"{what}: samples of rank 1")
+    for rank, share in enumerate(made.samples[1:], start=1):
+        check.equal(len(share), len(made.samples[0]), f"{what}: samples of rank {rank}")
     alone, own = replace(made, samples=made.samples[:1]), [weights[0]] * len(problems)
     same = [problems[0]] * len(problems)
     mistakes = [
@@ -69,10 +70,16 @@ def learnt_from_each_other(
         (lambda: together(same, made, each, "kept", lr, weights, by_step), SILENT),
         (lambda: together(same, made, each, "kept", lr, own, by_step), SILENT),
         (lambda: together(same, made, each, "kept", lr), SILENT),
+    ]
+    if list(problems) == same:  # then the pictures of one rank are those of the others, too
+        mistakes = mistakes[: len(problems) > 1]
+    mistakes += [
         (lambda: together(problems, made, each, "sent", lr, own, by_step), ONE_FOR_ALL),
         (lambda: together(problems, made, each, "sent", lr), NOT_FITTED),
         (lambda: together(problems, made, each, "kept", lr), NOT_FITTED),
     ]
+    if len(problems) == 1:
+        del mistakes[0]
     if by_step:
         mistakes.append((lambda: together(problems, made, each, "sent", lr, weights), ONE_CALL))
         mistakes.append((lambda: together(problems, made, each, "kept", lr, weights), ONE_CALL))

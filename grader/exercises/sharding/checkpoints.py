@@ -19,6 +19,10 @@ from gpulab import Problem, check
 LAYERS = 9
 AGAIN = "Nothing is computed again: is every part called through checkpoint(part, x, use_reentrant=False)?"
 TOLD = "The network here tells whether its layers are computed again."
+AT_ONCE = (
+    "The layers are computed again, but all of them before the backward pass begins: then everything is in memory at"
+    " the same time. Compute each part again when the backward pass comes to it."
+)
 OTHER_STEP = "Those are the bytes of the step without checkpoints: take those of the step with them."
 LONGER_FIRST = "With numpy.array_split the first parts are longer."
 OFF = 1e-4
@@ -141,6 +145,7 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
         notes = [
             (_apart(gradients, plain.gradients), f"{TOLD} {AGAIN}"),
             (_apart(gradients, step(problem, segments, tail=False).gradients), "The last part is not checkpointed."),
+            (_apart(gradients, step(problem, 1).gradients), AT_ONCE),
             (twice, "They are twice as large: gradients of two steps add up in one model."),
         ]
         mask = OTHER_MASK + on_gpu * f" {GENERATOR}"

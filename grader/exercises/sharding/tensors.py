@@ -12,13 +12,15 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from gpulab import check
+from gpulab.ranks import packing
 from gpulab.ranks.messages import FLOAT_BYTES, FREE_BYTES, addend
 
 ALONE = "That is the summand of rank 0 alone: add up with an all-reduce, and wait() for it with async_op=True."
 GATHERED = "Nothing has to be gathered: one all-reduce adds up the summands and gives everybody the sum."
 NOT_IN_RANKS = (
-    "the ranks did not compute the products and the GELU. What a rank was given was multiplied by a number, and its "
-    "summand stayed the same, or was multiplied, too. Give each rank x, its columns of w1, and its rows of w2."
+    "the ranks did not compute the products and the GELU. Each number that a rank was given was multiplied by another "
+    "one, and its summand stayed the same, or was multiplied, too. Give each rank x, its columns of w1, and its rows "
+    "of w2."
 )
 ONLY_SUM = "Each rank computes with the weights that it is given, and the all-reduce is the only communication."
 SHORT = "That is close, but as inexact as a 16-bit type: compute in float32, with torch.nn.functional.gelu as it is."
@@ -81,15 +83,17 @@ def judge(
         check.equal(tuple(np.shape(answer)), (len(x), w2.shape[1]), f"shape of {what}")
         plain, added = gelu(x @ w1) @ w2, sum(addend(perturb, rank) for rank in range(p))
         _enough(sent, case, what)
-        accepted = [scale * gelu(scale**2 * (x @ w1)) @ w2]
+        own_x, own_w1, own_w2 = (_multiplied(one, scale) for one in (x, w1, w2))
+        accepted = [gelu(own_x @ own_w1) @ own_w2]
         if any(one["scaled"] < _fewest(case) for one in sent):  # weights as bytes, or as integers
-            accepted += [plain, gelu(scale * (x @ w1)) @ w2]
-        elif scale != 1 and any(_near(answer, scale**power * plain + added) for power in range(4)):
+            accepted += [plain, gelu(own_x @ w1) @ w2]
+        elif scale != 1 and any(_near(answer, one + added) for one in _elsewhere(case, scale)):
             raise AssertionError(f"tensor_parallel_mlp: {NOT_IN_RANKS}")
         if not any(_near(answer, one + added) for one in accepted):
             raise AssertionError(
                 "tensor_parallel_mlp: the result does not depend on what the ranks receive: a number was added to each "
-                "summand on its way into the all-reduce, and their sum stayed the same."
+                "summand on its way into the all-reduce, and each number that a rank was given was multiplied by "
+                "another one, and their sum does not follow."
             )
         return
     right = gelu(x @ w1) @ w2
@@ -182,6 +186,24 @@ def _enough(sent: Sequence[dict[str, Any]], case: ColumnSplitCase, what: str) ->
 def _fewest(case: ColumnSplitCase) -> int:
     """Numbers that a rank's share of the weights has, less those that may be in bytes that do not count."""
     return (case.w1.numel() + case.w2.numel()) // case.world_size - FREE_BYTES // FLOAT_BYTES
+
+
+def _multiplied(numbers: Tensor, scale: float) -> Tensor:
+    """What becomes of numbers that a rank is given under this scale."""
+    return numbers if scale == 1 else torch.from_numpy(packing.multiplied(numbers.numpy(), scale))
+
+
+def _elsewhere(case: ColumnSplitCase, scale: float) -> list[Tensor]:
+    """The sums of all summands if one process has computed some of it, and hands what it has to the ranks."""
+    x, w1, w2, p = case.x, case.w1, case.w2, case.world_size
+    pairs = list(zip(w1.chunk(p, dim=1), w2.chunk(p, dim=0), strict=True))
+    before, rows = x @ w1, _multiplied(w2, scale)
+    return [
+        gelu(before) @ w2,
+        sum((_multiplied(gelu(x @ a) @ b, scale) for a, b in pairs), torch.zeros(())),
+        gelu(_multiplied(before, scale)) @ rows,
+        _multiplied(gelu(before), scale) @ rows,
+    ]
 
 
 def _near(answer: Any, right: Tensor) -> bool:

@@ -132,8 +132,9 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
             (mixed, "Lay the gradients out in the order of state['weights']: a rank's dict may have another order."),
             (halved, "Divide by the number of ranks, which is not always 2."),
             (own, "That comes from the rank's own gradients alone."),
-            (_stepped(case, unheard, t)["mv".index(name) + 1], UNHEARD),
         ]
+        if perturb:
+            known.insert(0, (_stepped(case, unheard, t)["mv".index(name) + 1], UNHEARD))
         found = np.concatenate([np.ravel(one) for one in answer[name]])
         check.close(found, right.astype(np.float32), f"{name} of {what}", rtol=1e-4, atol=1e-6, mistakes=[
             (one.astype(np.float32), note) for one, note in known

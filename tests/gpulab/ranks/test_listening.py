@@ -137,7 +137,9 @@ def test_what_ranks_send_may_be_perturbed() -> None:
     with launch.listening(perturb=0.25) as sent:
         _, second = launch.ranks(talk, [(), ()])
     first, both = messages.addend(0.25, 0), 2 + messages.addend(0.25, 0) + messages.addend(0.25, 1)
-    assert second == pytest.approx([1 + first, 1 + first, 1.0, 1.0, 5.0, both, both, both])
+    one, two = messages.addends(first, 2)
+    assert one != two
+    assert second == pytest.approx([1 + one, 1 + two, 1.0, 1.0, 5.0, both, both, both])
     assert sent[0]["contents"] == [[1.0, 1.0], [1.0, 1.0], [5.0]]
     assert (sent[0]["summands"], sent[0]["scattered"]) == ([[1.0, 1.0]], [[1.0, 1.0]])
 

@@ -380,5 +380,29 @@ def test_gradients_tell_whether_layers_were_computed_again() -> None:
     plain = gradient()
     ways: list[dict[str, Any]] = [{"use_reentrant": True}, {"use_reentrant": False}]
     for way in [*ways, {"use_reentrant": False, "early_stop": False}]:
-        assert torch.allclose(gradient(**way), 8 * plain)
-    assert torch.allclose(by_hand(), 8 * plain)
+        assert torch.allclose(gradient(**way), 2 * 4 * 8 * plain)
+    assert torch.allclose(by_hand(), 2 * 4 * 8 * plain)
+
+
+def test_gradients_tell_whether_layers_were_computed_again_for_show() -> None:
+    """Before the forward pass of the step, or after it; and a model may be used for several steps."""
+    problem = Problem("cnn_recounted", samples=4, batch_size=4, device="cpu")
+    images, _ = next(iter(problem.loader()))
+
+    def gradient(model: Any) -> torch.Tensor:
+        model.zero_grad()
+        model(images).sum().backward()
+        return cast(torch.Tensor, model.features[0].weight.grad).clone()
+
+    model = problem.model()
+    plain = gradient(model)
+    with torch.no_grad():
+        model(images)
+    assert torch.allclose(gradient(model), 2 * 2 * 2 * plain)  # as one checkpoint around all layers, not one for each
+    assert torch.allclose(gradient(model), plain)
+    scores = model(images)
+    with torch.no_grad():
+        model(images)
+    model.zero_grad()
+    scores.sum().backward()
+    assert torch.allclose(cast(torch.Tensor, cast(Any, model).features[0].weight.grad), plain)
