@@ -528,3 +528,7 @@ dist.destroy_process_group()
 # %% wrong: the state dict of DDP itself — says "DDP puts module. before each name" — from "DDP, the step in the checkpoint": "torch.save(model.module.state_dict()" → "torch.save(model.state_dict()"
 
 # %% wrong: the local parts in the checkpoint — says "Those are the shards of one rank" — from "reference": "weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))" → "weights = {name: one.to_local() for name, one in net.state_dict().items()}"
+
+# %% wrong: looks for a checkpoint only after a restart by torchrun — says "a new torchrun started the ranks" — from "reference": "if done:" → `done = done if int(os.environ["TORCHELASTIC_RESTART_COUNT"]) else 0\nif done:`
+
+# %% wrong: never more than eight rows — says "Only the first 8 rows had an effect" — from "reference": "[rank::world_size]" → "[:8][rank::world_size]"

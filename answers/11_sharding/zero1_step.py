@@ -575,3 +575,5 @@ def zero1_step(gradients, state, lr):
 # +         dist.all_gather_into_tensor(took, put)
 # +         took = took.view(world_size, 20_000)
 # +         every = list((took - took[:, -1:])[:, : mine.numel()].unflatten(1, mine.shape))
+
+# %% wrong: padded by a whole share more where nothing is missing — says "such a length is not padded at all" — from "reference": "(0, -len(row) % world_size)" → "(0, world_size - len(row) % world_size)"

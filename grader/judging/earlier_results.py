@@ -1,6 +1,6 @@
-"""Whether a function gives back memory in which an earlier result of it lies, which changes with the new one.
+"""Whether a function gives back an object or memory that it gave back before, so that the earlier result changes.
 
-A result crosses to the test as a copy. That it is no array of its own shows only here, in the student's process.
+A result crosses to the test as a copy. That it is no object of its own shows only here, in the student's process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class EarlierResults:
     def overwritten(self, name: str, arguments: Snapshot, value: Any, content: Snapshot) -> bool:
         """Whether this result took the place of the last one; remembers it.
 
-        A function may return the same array for the same arguments, or one whose elements stay as they are.
+        A function may return the same list or array for the same arguments, or one whose elements stay as they are.
 
         Args:
             name: of the function.
@@ -35,13 +35,15 @@ class EarlierResults:
             value: what it returned.
             content: of the value; None where that is known to the test only, which carries the launches out.
         """
-        memory = _memory(value)
-        if not memory:
+        memory, container = _memory(value), isinstance(value, dict | list | set)
+        if not memory and not container:
             self._last.pop(name, None)
             return False
         kept, given, held = self._last.get(name, (None, None, None))
         asked, holds = _digest(arguments), _digest(content)
         self._last[name] = value, asked, holds
+        if container and value is kept and holds is not None and holds != held:
+            return asked != given
         return bool(memory & _memory(kept)) and asked != given and (holds is None or holds != held)
 
 

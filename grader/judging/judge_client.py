@@ -282,7 +282,7 @@ class Link:
             kernels = self.launches is not None and self.counted == "programs" and not self.perturb
             raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it{ORDER * kernels}")
         if answer.get("overwritten"):
-            raise BadValue(f"`{name}` overwrote what an earlier call had returned; make a new array for each result")
+            raise BadValue(f"`{name}` overwrote what an earlier call had returned; make a new object for each result")
         return found
 
     def refuse(self, name: str, answer: dict[str, Any], alone: str) -> None:

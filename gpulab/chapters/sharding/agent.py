@@ -199,7 +199,8 @@ def start(
         os.chdir(folder)
         os.environ.update(
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(world_size),
-            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(attempt),
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+            TORCHELASTIC_RESTART_COUNT="0" if os.environ.pop("ANEW", "") else str(attempt),  # 0: of a new torchrun
         )  # fmt: skip
         watch = ElementCounter(attempt, kill_after, seal, factors)
         try:

@@ -149,7 +149,9 @@ def _gb(model: Mapping[str, Any], choice: tuple[int, int, int, int], wrong: str)
     sizes = 2, 2, 8 if wrong == "no_master" else 12
     states = sum(size * own / (data if cut else 1) for size, cut in zip(sizes, divided, strict=True))
     parts, cut = (tensor, pipeline) if wrong == "swapped" else (pipeline, tensor)
-    stored = {"stores_all": micro, "stores_pipeline": parts}.get(wrong, min(parts, micro))
+    stored = {"stores_all": micro, "stores_pipeline": parts}.get(
+        wrong, min(parts, micro)
+    )
     inputs = layers / (1 if wrong == "all_layers" else parts) * stored * 2 * values
     inputs /= tensor if wrong == "inputs_cut" else 1
     again = 34 * values / (1 if wrong == "recomputed_layer_whole" else cut)
@@ -339,8 +341,8 @@ def _broken_rule(model: Mapping[str, Any], cluster: Mapping[str, Any], choice: t
 
 
 def _unlike(values: list[tuple[Any, str]]) -> list[tuple[Any, str]]:
-    """Without values that come from several mistakes."""
+    """One note for each value; two mistakes that give the same value are both named, and of more than two none is."""
     notes: dict[Any, set[str]] = {}
     for value, note in values:
         notes.setdefault(float(f"{value:.10g}") if isinstance(value, float) else value, set()).add(note)
-    return [(value, min(several)) for value, several in notes.items() if len(several) == 1]
+    return [(value, " Or: ".join(sorted(several))) for value, several in notes.items() if len(several) < 3]
