@@ -243,3 +243,5 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
         if sum(wins) > len(wins) / 2:
             return size
     return None
+
+# %% wrong: times rounded to microseconds — says "do not round them" — from "reference": "if gpu >= cpu:" → "if round(gpu, 6) >= round(cpu, 6):"

@@ -139,3 +139,5 @@ def tensor_core_types(arch):
 # +         if fact["arch"] == arch and fact["unit"] == "tensor":
 # +             found = {fact["type"]}
 # +     return found
+
+# %% wrong: names in any case — says "compare the names as they are" — from "reference": `fact["arch"] == arch` → `fact["arch"].lower() == arch.lower()`

@@ -149,9 +149,7 @@ def _gb(model: Mapping[str, Any], choice: tuple[int, int, int, int], wrong: str)
     sizes = 2, 2, 8 if wrong == "no_master" else 12
     states = sum(size * own / (data if cut else 1) for size, cut in zip(sizes, divided, strict=True))
     parts, cut = (tensor, pipeline) if wrong == "swapped" else (pipeline, tensor)
-    stored = {"stores_all": micro, "stores_pipeline": parts}.get(
-        wrong, min(parts, micro)
-    )
+    stored = {"stores_all": micro, "stores_pipeline": parts}.get(wrong, min(parts, micro))
     inputs = layers / (1 if wrong == "all_layers" else parts) * stored * 2 * values
     inputs /= tensor if wrong == "inputs_cut" else 1
     again = 34 * values / (1 if wrong == "recomputed_layer_whole" else cut)
