@@ -532,3 +532,10 @@ dist.destroy_process_group()
 # %% wrong: looks for a checkpoint only after a restart by torchrun — says "a new torchrun started the ranks" — from "reference": "if done:" → `done = done if int(os.environ["TORCHELASTIC_RESTART_COUNT"]) else 0\nif done:`
 
 # %% wrong: never more than eight rows — says "Only the first 8 rows had an effect" — from "reference": "[rank::world_size]" → "[:8][rank::world_size]"
+
+# %% right: the last checkpoint by the time of its metadata — from "reference": `done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)` → `last = max(place.glob("*/.metadata"), key=os.path.getmtime, default=None)\ndone = int(last.parent.name) if last else 0`
+
+# %% right: the last checkpoint by the time of its folder — from "reference"
+# - done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+# + complete = sorted((one for one in place.glob("*") if (one / ".metadata").exists()), key=os.path.getmtime)
+# + done = int(complete[-1].name) if complete else 0
