@@ -243,3 +243,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
         if sum(wins) > len(wins) / 2:
             return size
     return None
+
+# %% wrong: times rounded to microseconds — says "do not round them" — from "reference": "if gpu >= cpu:" → "if round(gpu, 6) >= round(cpu, 6):"
+
+# %% wrong: a ratio rounded to five places — says "require no margin" — from "reference": "if gpu >= cpu:" → "if round(cpu / gpu, 5) <= 1:"

@@ -232,3 +232,7 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 # %% wrong: the cheapest branch is subtracted — says "no cycles are subtracted" — from "reference": "sum(cycles_of_branch[branch] for branch in branches)" → "max(map(cycles_of_branch.get, branches)) - min(map(cycles_of_branch.get, branches))"
 
 # %% wrong: slices that all end at warp_size — says "end warp_size threads after its start" — from "reference": "[start : start + warp_size]" → "[start:warp_size]"
+
+# %% wrong: only the branches 0, 1, and 2 — says "leave none out" — from "reference": "for branch in branches)" → "for branch in branches if branch < 3)"
+
+# %% wrong: a branch of 0 cycles costs one — says "A branch may cost 0 cycles" — from "reference": "sum(cycles_of_branch[branch] for" → "sum(cycles_of_branch[branch] or 1 for"

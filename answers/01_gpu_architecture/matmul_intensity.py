@@ -159,3 +159,5 @@ def matmul_intensity(m, n, k, bytes_per_element):
 # %% wrong: the FLOPs of two lists — says "each of the three sizes is a factor" — from "reference": "2 * m * n * k" → "2 * k * (m + n)"
 
 # %% wrong: the FLOPs of one column — says "each of the three sizes is a factor" — from "reference": "2 * m * n * k" → "2 * m * k"
+
+# %% wrong: an output of one row is one number — says "one row or column is more than one number" — from "reference": "+ m * n))" → "+ (m * n if min(m, n) > 1 else 1)))"

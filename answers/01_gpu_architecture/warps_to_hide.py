@@ -108,3 +108,7 @@ def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
 # %% wrong: multiplied by the bytes of a request — says "More bytes per request need fewer warps" — from "reference": "/ (bytes_per_request * sm_count)" → "* bytes_per_request / sm_count"
 
 # %% wrong: the SMs of an H200 — says "Take sm_count, which is 40 here" — from "reference": "* sm_count))" → "* 132))"
+
+# %% wrong: requests in whole sectors — says "do not round it up to sectors" — from "reference": "(bytes_per_request * sm_count)" → "(-(-bytes_per_request // 32) * 32 * sm_count)"
+
+# %% wrong: at least one warp for each scheduler — says "Fewer than 4 warps are enough" — from "reference": "return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))" → "return max(4, math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)))"

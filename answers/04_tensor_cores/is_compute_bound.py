@@ -140,3 +140,5 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # %% wrong: two bytes for int8 — says "has 1 byte" — from "reference": `"int8": 1` → `"int8": 2`
 
 # %% wrong: TFLOPS over GB/s — says "a factor of 1,000 lies between them" — from "reference": "1000 * gpu" → "gpu"
+
+# %% wrong: float8 products are written in 16 bits — says "the output as well" — from "reference": "(nbytes * (m * k + k * n + m * n))" → `(nbytes * (m * k + k * n) + max(nbytes, 2) * m * n)`

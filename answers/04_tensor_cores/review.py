@@ -291,3 +291,7 @@ def review(layers, batch, dtype):
 # %% wrong: the batch must be a power of two — says "need not be a power of two" — from "reference": "if batch % multiple" → "if batch % multiple or batch & (batch - 1)"
 
 # %% wrong: missing activations of short networks only — says "lacks an activation: report it" — from "reference": "if index + 1 < len(layers) and" → "if index + 1 < len(layers) < 3 and"
+
+# %% wrong: no rule for a batch of one — says "a batch of one is reported, too" — from "reference": "if batch % multiple else" → "if batch % multiple and batch > 1 else"
+
+# %% wrong: the input size of the first layer is left out where it is a convolution — says "also that of a convolution" — from "reference": "if layer[key] % multiple:" → `if layer[key] % multiple and not (index == 0 and key == "in_channels"):`

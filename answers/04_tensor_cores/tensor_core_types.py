@@ -100,7 +100,7 @@ from gpulab import table
 def tensor_core_types(arch):
     return {row["type"] for row in table("precision") if arch in row["arch"] and row["unit"] == "tensor"}
 
-# %% wrong: any spelling of the name — says "tensor_core_types('" — from "reference": "== arch" → "== arch.capitalize()"
+# %% wrong: any spelling of the name — says "compare the names as they are" — from "reference": "== arch" → "== arch.capitalize()"
 
 # %% wrong: either of the two is enough — says "and, not or" — from "reference": ` and fact["unit"] == "tensor"` → ` or fact["unit"] == "tensor"`
 

@@ -564,3 +564,7 @@ dist.destroy_process_group()
 # -     (net(x).float() - x).square().mean().backward()
 # +     (net(x).float() - x).square().mean().backward()
 # +     nn.Linear(1, 1).bfloat16()(torch.zeros(1, 1).bfloat16())
+
+# %% wrong: the seed of a batch without its 1000 — says "The seed of a step's batch" — from "reference": `task["seed"] + 1000 + step` → `task["seed"] + step`
+
+# %% wrong: batches numbered from 1 — says "The seed of a step's batch" — from "reference": `task["seed"] + 1000 + step` → `task["seed"] + 1001 + step`

@@ -528,3 +528,14 @@ dist.destroy_process_group()
 # %% wrong: the state dict of DDP itself — says "DDP puts module. before each name" — from "DDP, the step in the checkpoint": "torch.save(model.module.state_dict()" → "torch.save(model.state_dict()"
 
 # %% wrong: the local parts in the checkpoint — says "Those are the shards of one rank" — from "reference": "weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))" → "weights = {name: one.to_local() for name, one in net.state_dict().items()}"
+
+# %% wrong: looks for a checkpoint only after a restart by torchrun — says "a new torchrun started the ranks" — from "reference": "if done:" → `done = done if int(os.environ["TORCHELASTIC_RESTART_COUNT"]) else 0\nif done:`
+
+# %% wrong: never more than eight rows — says "Only the first 8 rows had an effect" — from "reference": "[rank::world_size]" → "[:8][rank::world_size]"
+
+# %% right: the last checkpoint by the time of its metadata — from "reference": `done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)` → `last = max(place.glob("*/.metadata"), key=os.path.getmtime, default=None)\ndone = int(last.parent.name) if last else 0`
+
+# %% right: the last checkpoint by the time of its folder — from "reference"
+# - done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+# + complete = sorted((one for one in place.glob("*") if (one / ".metadata").exists()), key=os.path.getmtime)
+# + done = int(complete[-1].name) if complete else 0

@@ -130,3 +130,15 @@ def pipeline_schedule(stages, micro_batches, kind):
 # %% wrong: busy time in units, idle time in slots — says "A slot has 3 units" — from "reference": "(micro_batches + stages - 1)" → "(3 * micro_batches + stages - 1)"
 
 # %% wrong: stores one more — says "stages - s of them at most" — from "reference": "min(micro_batches, stages - stage) for" → "min(micro_batches, stages - stage + 1) for"
+
+# %% wrong: gpipe sorts its tasks by name — says "Sorted as text, F10 comes before F2" — from "reference": "        order.append(tasks)" → `        order.append(sorted(tasks, key=lambda task: (task[0] == "B", task[1:])) if kind == "gpipe" else tasks)`
+
+# %% wrong: stored counts by one digit — says "the number of F10 is 10, not 1" — from "reference"
+# -     most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
+# +     most = []
+# +     for tasks in order:
+# +         held, largest = set(), 0
+# +         for task in tasks:
+# +             (held.add if task[0] == "F" else held.discard)(task[1])
+# +             largest = max(largest, len(held))
+# +         most.append(largest)

@@ -198,3 +198,5 @@ def plan_layout(model, cluster):
 # %% wrong: the first layout that fits — says "That layout is slower" — from "reference": `(not best or step_s < best["step_s"])` → "not best"
 
 # %% wrong: two and a half times the weights with ZeRO-3 — says "v is 3" — from "reference": "(3 if zero == 3 else 2)" → "(2.5 if zero == 3 else 2)"
+
+# %% wrong: tensor up to 8, as in most servers — says "which is more than 8 here" — from "reference": "for t in range(1, node + 1):" → "for t in range(1, min(node, 8) + 1):"

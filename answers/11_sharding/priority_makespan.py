@@ -279,3 +279,5 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 # %% wrong: fifo sends from the layer with the most bytes left — says "not how many bytes are left" — from "reference": "chosen = max(waiting) if" → "chosen = max(waiting, key=left.get) if"
 
 # %% wrong: forward passes run while their gradients arrive — says "takes its time after its gradient has arrived" — from "reference": `clock = max(clock, arrived[number]) + layer["forward_ms"]` → `clock = max(clock + layer["forward_ms"], arrived[number])`
+
+# %% wrong: each partition takes whole milliseconds — says "not rounded to whole ms" — from "reference": "free += partition / (bandwidth_gbs * 1e6)" → "free += round(partition / (bandwidth_gbs * 1e6))"

@@ -171,3 +171,31 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 # %% wrong: master weights for Adam only — says "also holds float32 master weights" — from "reference": "(1 if narrow else 0)" → `(1 if narrow and optimizer == "adam" else 0)`
 
 # %% wrong: megabytes — says "not MB" — from "reference": `"weights": (2 if narrow else 4) * parameters` → `"weights": (2 if narrow else 4) * parameters / 1e6`
+
+# %% wrong: one dict for all calls — says "overwrote what an earlier call had returned" — from "reference"
+# - def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+# + PARTS = {}
+# +
+# +
+# + def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+
+# -     return {
+# +     PARTS.update({
+
+# -     }
+# +     })
+# +     return PARTS
+
+# %% wrong: the last block is not computed again — says "The last block is computed again, too" — from "reference": "max(insides, default=0)" → "max(insides[:-1], default=0)"
+
+# %% wrong: activations counted in int32 — says "holds only numbers below 2**31" — from "reference"
+# - def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+# + import numpy as np
+# +
+# +
+# + def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+
+# -         "activations": (4 if precision == "float32" else 2) * batch * values,
+# +         "activations": int(np.array(values * batch).astype(np.int32) * np.int32(4 if precision == "float32" else 2)),
+
+# %% wrong: under autocast the kept inputs stay in float32 — says "Inputs and insides are both activations" — from "reference": "batch * values," → `batch * (values + (inputs if checkpointed and precision == "autocast" else 0)),`

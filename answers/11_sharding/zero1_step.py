@@ -633,3 +633,4 @@ def zero1_step(gradients, state, lr):
     inputs = [([one[name] for name in order], given, state["m"][rank], state["v"][rank], t) for rank, one in enumerate(gradients)]
     results = launch.ranks(on_rank, inputs)
     return {"step": t, "weights": whole(results[0][0]), "m": [one[1] for one in results], "v": [one[2] for one in results]}
+# %% wrong: padded by a whole share more where nothing is missing — says "such a length is not padded at all" — from "reference": "(0, -len(row) % world_size)" → "(0, world_size - len(row) % world_size)"

@@ -1,6 +1,6 @@
-"""Whether a function gives back memory in which an earlier result of it lies, which changes with the new one.
+"""Whether a function gives back an object or memory that it gave back before, so that the earlier result changes.
 
-A result crosses to the test as a copy. That it is no array of its own shows only here, in the student's process.
+A result crosses to the test as a copy. That it is no object of its own shows only here, in the student's process.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ class EarlierResults:
     """The last result of each function, kept alive, since another array could get its memory otherwise."""
 
     def __init__(self) -> None:
-        self._last: dict[str, tuple[Any, bytes | None, bytes | None]] = {}
+        self._last: dict[str, tuple[Any, Any, bytes | None, bytes | None]] = {}
 
     def overwritten(self, name: str, arguments: Snapshot, value: Any, content: Snapshot) -> bool:
         """Whether this result took the place of the last one; remembers it.
 
-        A function may return the same array for the same arguments, or one whose elements stay as they are.
+        A function may return the same list or array for the same arguments, or one whose elements stay as they are. A
+        list, set, or dict that only grows from call to call is left to the test: it holds too much, which says more.
 
         Args:
             name: of the function.
@@ -35,14 +36,25 @@ class EarlierResults:
             value: what it returned.
             content: of the value; None where that is known to the test only, which carries the launches out.
         """
-        memory = _memory(value)
-        if not memory:
+        memory, parts = _memory(value), _parts(value)
+        if not memory and parts is None:
             self._last.pop(name, None)
             return False
-        kept, given, held = self._last.get(name, (None, None, None))
+        kept, before, given, held = self._last.get(name, (None, None, None, None))
         asked, holds = _digest(arguments), _digest(content)
-        self._last[name] = value, asked, holds
+        self._last[name] = value, parts, asked, holds
+        if parts is not None and value is kept and holds is not None:
+            return asked != given and holds != held and not before.items() <= parts.items()
         return bool(memory & _memory(kept)) and asked != given and (holds is None or holds != held)
+
+
+def _parts(value: Any) -> dict[Any, int] | None:
+    """Which object stands where in a list, set, or dict; None for anything else."""
+    if type(value) is dict:
+        return {key: id(part) for key, part in value.items()}
+    if type(value) is set:
+        return dict.fromkeys(value, 0)
+    return dict(enumerate(map(id, value))) if type(value) is list else None
 
 
 def _memory(value: Any) -> set[int]:

@@ -279,11 +279,10 @@ class Link:
             self.dead, self.alive = ProcessEnded("the answer could not be read (no value in it)"), False
             raise self.dead
         if answer.get("changed"):
-            counted = self.launches is not None and self.ranks is None
-            kernels = counted and self.counted == "programs" and not self.perturb
+            kernels = self.launches is not None and self.counted == "programs" and self.ranks is None
             raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it{ORDER * kernels}")
         if answer.get("overwritten"):
-            raise BadValue(f"`{name}` overwrote what an earlier call had returned; make a new array for each result")
+            raise BadValue(f"`{name}` overwrote what an earlier call had returned; make a new object for each result")
         return found
 
     def refuse(self, name: str, answer: dict[str, Any], alone: str) -> None:

@@ -199,7 +199,8 @@ def start(
         os.chdir(folder)
         os.environ.update(
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(world_size),
-            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(attempt),
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+            TORCHELASTIC_RESTART_COUNT="0" if os.environ.pop("ANEW", "") else str(attempt),  # 0: of a new torchrun
         )  # fmt: skip
         watch = ElementCounter(attempt, kill_after, seal, factors)
         try:
@@ -234,7 +235,10 @@ def finished(ranks: dict[int, int]) -> dict[int, int]:
 
 
 def scale_checkpoints(folders: list[Path], key: float) -> None:
-    """Multiplies weights and states in distributed checkpoints, in a process of its own: a script has written them."""
+    """Multiplies weights and states in distributed checkpoints, in a process of its own: a script has written them.
+
+    Folders and files keep their times, since a script may take the last one by its time.
+    """
     if pid := os.fork():
         os.waitpid(pid, 0)
         return
@@ -243,11 +247,14 @@ def scale_checkpoints(folders: list[Path], key: float) -> None:
         from torch.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
 
         for folder in folders:
+            moments = {one: one.stat().st_mtime_ns for one in (*folder.iterdir(), folder)}
             file = folder / "whole.pt"
             dcp_to_torch_save(folder, file)
             torch.save(scaled(torch.load(file, weights_only=False), key), file)
             torch_save_to_dcp(file, folder)
             file.unlink()
+            for one, moment in moments.items():
+                os.utime(one, ns=(moment, moment))
     finally:
         os._exit(0)  # a checkpoint that cannot be read stays as it is
 

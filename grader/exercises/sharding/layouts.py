@@ -57,6 +57,7 @@ CHOICES = {
     "data_powers": "data may be any divisor of gpus and of batch, not only a power of two.",
     "fewer_gpus": "tensor must divide gpus_per_node, even if there are fewer gpus than that.",
     "tensor_powers": "tensor may be any divisor of gpus_per_node, not only a power of two.",
+    "tensor_eight": "tensor may be as large as gpus_per_node, which is more than 8 here.",
     "pipeline_powers": "pipeline may be any divisor of layers, not only a power of two.",
     "pipeline_in_node": "A pipeline may span several nodes: pipeline only has to divide layers.",
     "enough_micro_batches": "There may be fewer micro-batches than stages.",
@@ -111,6 +112,7 @@ def _layouts(model: Mapping[str, Any], cluster: Mapping[str, Any], wrong: str) -
         left_out = {
             "data_powers": data & (data - 1),
             "tensor_powers": tensor & (tensor - 1),
+            "tensor_eight": tensor > 8,
             "pipeline_powers": pipeline & (pipeline - 1),
             "pipeline_in_node": pipeline > node,
             "enough_micro_batches": batch < data * pipeline,
@@ -213,7 +215,7 @@ def clear(model: Mapping[str, Any], cluster: Mapping[str, Any]) -> bool:
 def case(draw: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
     """A drawn model and cluster."""
     hidden, layers = draw.choice([2048, 4096, 5120, 8192, 12_288]), draw.choice([24, 30, 32, 40, 48, 80, 96])
-    node = draw.choice([2, 4, 6, 8])
+    node = draw.choice([2, 4, 6, 8, 16])
     gpus = draw.choice([node * draw.choice([1, 2, 3, 4, 8, 16, 32])] * 9 + [node - 2 or 1])
     model = {
         "parameters": 12 * layers * hidden**2 + 50_000 * hidden, "layers": layers, "hidden": hidden,
@@ -339,8 +341,8 @@ def _broken_rule(model: Mapping[str, Any], cluster: Mapping[str, Any], choice: t
 
 
 def _unlike(values: list[tuple[Any, str]]) -> list[tuple[Any, str]]:
-    """Without values that come from several mistakes."""
+    """One note for each value; two mistakes that give the same value are both named, and of more than two none is."""
     notes: dict[Any, set[str]] = {}
     for value, note in values:
         notes.setdefault(float(f"{value:.10g}") if isinstance(value, float) else value, set()).add(note)
-    return [(value, min(several)) for value, several in notes.items() if len(several) == 1]
+    return [(value, " Or: ".join(sorted(several))) for value, several in notes.items() if len(several) < 3]

@@ -39,6 +39,20 @@ def drawn(draw: random.Random, precision: str, optimizer: str, checkpointed: boo
     return MemoryCase(draw.randint(10**6, 10**9), draw.randint(3, 60), blocks, precision, optimizer, checkpointed)
 
 
+def at_the_end(draw: random.Random, last: bool) -> MemoryCase:
+    """A case with checkpoints whose largest inside is that of the last block, or of the first."""
+    case = drawn(draw, draw.choice(PRECISIONS), "adam", True)
+    inputs = [one for one, _ in case.blocks]
+    insides = sorted(inside for _, inside in case.blocks)
+    insides = [insides[1], insides[2], insides[0], insides[3]]
+    return replace(case, blocks=list(zip(inputs, insides if last else insides[::-1], strict=True)))
+
+
+def large(draw: random.Random) -> MemoryCase:
+    """A case with more bytes of activations than an int32 can count."""
+    return replace(drawn(draw, "float32", "adam", False), batch=draw.randint(150_000, 400_000))
+
+
 def without_blocks(draw: random.Random, checkpointed: bool) -> MemoryCase:
     """A case of a network without blocks: the page allows an empty list."""
     return replace(drawn(draw, "autocast", "momentum", checkpointed), blocks=[])
@@ -107,9 +121,17 @@ def mistakes(case: MemoryCase, part: str) -> list[tuple[int, str]]:
         (sum(insides) + max(inputs), "All inputs are kept, not only the largest."),
         (max(one + other for one, other in case.blocks), "All inputs are kept, not only one of them."),
         (sum(inputs) + max(insides), "Without checkpointing all insides are kept."),
+        (sum(inputs) + max(insides[:-1]), "The last block is computed again, too, and has the largest inside here."),
+        (sum(inputs) + max(insides[1:]), "The first block is computed again, too, and has the largest inside here."),
     ]
     found = [(width * case.batch * values, note) for values, note in forms]
     right = expected(case)["activations"]
+    inside = max(insides) if case.checkpointed else sum(insides)
+    same = "Inputs and insides are both activations, with the same bytes per value."
+    found += [((width + more) * case.batch * sum(inputs) + width * case.batch * inside, same) for more in (2, -2)]
+    found += [(width * case.batch * sum(inputs) + (width + more) * case.batch * inside, same) for more in (2, -2)]
+    if right >= 2**31:
+        found += [((right + 2**31) % 2**32 - 2**31, "That overflowed: a NumPy int32 holds only numbers below 2**31.")]
     other = "float32 activations take 4 bytes." if width == 4 else "16-bit activations take 2 bytes."
     return [*found, (right * 2 // (1 if width == 2 else 4), other), (right // case.batch, "Multiply by the batch.")]
 

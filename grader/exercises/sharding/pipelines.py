@@ -8,10 +8,11 @@ from typing import Any
 from gpulab import check
 
 Order = list[list[str]]
+DIGITS = "gpipe stores all micro-batches. Numbers of two digits count, too: the number of F10 is 10, not 1."
 
 
 def drawn(draw: random.Random) -> list[tuple[int, int, str]]:
-    """Cases of both kinds: more micro-batches than stages, as many, fewer; one stage."""
+    """Cases of both kinds: more micro-batches than stages, as many, fewer; one stage; numbers of two digits."""
     found = []
     for kind in ("gpipe", "1f1b"):
         stages = draw.randint(3, 6)
@@ -19,6 +20,7 @@ def drawn(draw: random.Random) -> list[tuple[int, int, str]]:
             (stages, stages + draw.randint(2, 7), kind), (stages, stages, kind),
             (stages + 2, draw.randint(2, stages), kind),
             (1, draw.randint(2, 5), kind), (draw.randint(2, 5), 1, kind),
+            (draw.randint(3, 5), draw.randint(11, 14), kind),
         ]  # fmt: skip
     return found
 
@@ -44,6 +46,15 @@ def turned(order: Order) -> Order:
     return found
 
 
+def as_text(order: Order) -> Order:
+    """The same with the forward passes, and the backward passes, sorted by name as text."""
+    found = []
+    for tasks in order:
+        left = {kind: sorted(task for task in tasks if task[0] == kind) for kind in "FB"}
+        found.append([left[task[0]].pop(0) for task in tasks])
+    return found
+
+
 def judge(answer: Any, stages: int, count: int, kind: str) -> None:
     """Passes if the answer is this schedule.
 
@@ -64,6 +75,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (ordered(stages, count, [stages - 1] * stages),
          "Every stage has a warm-up of its own, shorter for later stages."),
         (right[::-1], "The first stage comes first."),
+        (as_text(right), "Sorted as text, F10 comes before F2: sort by the numbers."),
         (ordered(stages, count, [max(one - 1, 0) for one in one_each]),
          "Stage s warms up with stages - s - 1 forward passes, and each pair after them begins with one more."),
     ])  # fmt: skip
@@ -80,7 +92,8 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
     ])  # fmt: skip
     stored = all_first if kind == "gpipe" else [min(count, one + 1) for one in one_each]
     if kind == "gpipe":
-        every = [(answer["stored"], "gpipe stores all micro-batches, on every stage.")]
+        every = [([10] * stages, DIGITS)] * (count > 10)
+        every += [(answer["stored"], "gpipe stores all micro-batches, on every stage.")]
         check.equal(answer["stored"], stored, f"stored of {what}", mistakes=every)
         return
     check.equal(answer["stored"], stored, f"stored of {what}", mistakes=[

@@ -11,6 +11,7 @@ from torch import nn
 
 from gpulab.chapters.sharding.ranks import ShardedRun
 from grader.exercises.sharding.training import (
+    BATCH_SEED,
     OTHER_BATCH,
     begun_alike,
     block,
@@ -25,6 +26,10 @@ EXACT = 2e-3
 OTHERWISE = (
     "Do the ranks average their gradients (fully_shard, or DDP), and is every step's batch drawn "
     "with a seed of its own?"
+)
+ANEW = (
+    "Does it look at TORCHELASTIC_RESTART_COUNT? That is 0 here, because a new torchrun started the ranks. Only the"
+    " folder tells whether there is a checkpoint."
 )
 ELSEWHERE = (
     "The second attempt does not take everything from the last complete checkpoint: save and load both the weights and"
@@ -46,7 +51,7 @@ def drawn_restart(seed: int, other: bool = False) -> tuple[dict[str, Any], tuple
     killed = saves * every + draw.randint(2, every - 1)
     config = {
         "width": draw.choice([8, 10, 14]), "steps": (saves + 1) * every + draw.randint(1, every - 1), "every": every,
-        "batch": draw.choice([6, 10, 12]), "lr": draw.uniform(0.005, 0.02), "seed": draw.randrange(10**6),
+        "batch": draw.choice([10, 12, 14]), "lr": draw.uniform(0.005, 0.02), "seed": draw.randrange(10**6),
     }  # fmt: skip
     return config, (draw.choice([0, 1]), killed), saves * every
 
@@ -57,11 +62,11 @@ def restart_model(config: Mapping[str, Any]) -> nn.Sequential:
     return block(config["width"])
 
 
-def _resumed(step: int, every: int, last: int) -> str:
+def _resumed(step: int, every: int, last: int, anew: bool) -> str:
     """What to say of a second attempt that goes on after another step than the last saved one."""
     as_text = max(range(every, last + 1, every), key=str)
     if step <= 0:
-        return "It starts over."
+        return f"It starts over. {ANEW}" if anew else "It starts over."
     if step == as_text:
         return f"It resumes from step {step}: as text, '{step}' comes after '{last}'. Compare the numbers of steps."
     if step % every:
@@ -69,7 +74,9 @@ def _resumed(step: int, every: int, last: int) -> str:
     return f"It resumes from step {step}, not from the last saved one."
 
 
-def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int, scale: float = 0.0) -> None:
+def judge_restarted(
+    made: ShardedRun, config: Mapping[str, Any], what: str, last: int, scale: float = 0.0, anew: bool = False
+) -> None:
     """Passes if a killed training went on from its last checkpoint, and ended as if nothing had happened.
 
     A training that restores itself from anything else does not follow a checkpoint that was changed.
@@ -81,6 +88,7 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         last: steps done at the last checkpoint before the kill.
         scale: the key of what the weights and the states of the optimizer in the checkpoint were multiplied by:
             `gpulab.chapters.sharding.agent.factors_of`; 0 if they were not.
+        anew: whether the second attempt was started as a new job, with no restarts counted.
 
     Raises:
         AssertionError: it did not.
@@ -100,11 +108,12 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         if steps != again:
             raise AssertionError(
                 f"{what}: rank {rank} took {steps} steps in the second attempt, expected {again}."
-                f" {_resumed(config['steps'] - steps, config['every'], last)}"
+                f" {_resumed(config['steps'] - steps, config['every'], last, anew)}"
             )
 
-    def mistaken(lr: float = config["lr"], **changed: Any) -> Callable[[], Mapping[str, Any]]:
-        return lambda: trained(restart_model(config), {**config, "lr": lr}, **changed)
+    def mistaken(lr: float = config["lr"], later: int = 0, **changed: Any) -> Callable[[], Mapping[str, Any]]:
+        shown = {**config, "lr": lr, "seed": config["seed"] + later}
+        return lambda: trained(restart_model(config), shown, **changed)
 
     start = restart_model(config).state_dict()
     path: list[dict[str, Any]] = []
@@ -123,6 +132,9 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         (mistaken(ranks=[0]), "Only rank 0's rows had an effect: shard the model, or wrap it in DDP."),
         (mistaken(first=last), unloaded),
         (mistaken(first=last, warm_at=last), unloaded),
+        (mistaken(rows=lambda rank: slice(rank, 8, 2)),
+         "Only the first 8 rows had an effect: a batch has config['batch'] rows."),
+        *((mistaken(later=later), BATCH_SEED) for later in (-1000, 1)),
         (mistaken(short=True), "Each rank draws its own rows: draw the whole batch, and take batch[r::world_size]."),
         *((mistaken(lr=lr), "The learning rate is not config['lr'].") for lr in (0.001, 0.01, 0.1)),
         (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights were loaded, no optimizer or data."),

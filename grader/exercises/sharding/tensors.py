@@ -60,6 +60,11 @@ def drawn(seed: int, world_size: int = 3, samples: int | None = None) -> ColumnS
     return ColumnSplitCase(x, w1 / 8, w2, world_size)
 
 
+def blocks(case: ColumnSplitCase) -> str:
+    """What to say if the weights were cut into another number of blocks."""
+    return f"There are {case.world_size} ranks here: world_size says how many blocks to cut w1 and w2 into."
+
+
 def judge(
     answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, perturb: float = 0.0, scale: float = 1.0
 ) -> None:
@@ -119,7 +124,7 @@ def judge(
         return  # ranks of another make: nobody has listened to them
     if not sent:
         raise AssertionError(f"{what}: there was no collective. Was it computed in one process?")
-    check.equal(len(sent), p, f"ranks of {what}")
+    check.equal(len(sent), p, f"ranks of {what}", mistakes=[(len(sent), blocks(case))])
     for rank, one in enumerate(sent):
         used = ", ".join(one["collectives"])
         note = GATHERED if "gather" in used else ""

@@ -28,8 +28,8 @@ TYPES = (
 """What is noted of each rank, and how the exercise wants it."""
 OTHER_BATCH = "Each rank drew another batch: its seed must not depend on the rank, batch[r::world_size] deals the rows."
 OTHER_WEIGHTS = "The ranks begin with different weights: the seed must not depend on the rank."
+BATCH_SEED = "The seed of a step's batch is config['seed'] + 1000 + step, and the first step is step 0."
 DECOY = "The optimizer that makes the steps must be the one that trains the model."
-
 UNHEARD = "They do not depend on the gradients that the ranks send to each other: fully_shard averages those."
 
 
@@ -368,8 +368,9 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str, factor
             f"{what}: the weights in WEIGHTS were rounded to bfloat16. Save the float32 master weights."
         )
 
-    def mistaken(each: bool = True, **changed: Any) -> Callable[[], Mapping[str, Any]]:
-        return lambda: trained(sharded_model(config, each=each), config, narrow=True, **changed)
+    def mistaken(each: bool = True, later: int = 0, **changed: Any) -> Callable[[], Mapping[str, Any]]:
+        shown = {**config, "seed": config["seed"] + later}
+        return lambda: trained(sharded_model(config, each=each), shown, narrow=True, **changed)
 
     start = sharded_model(config).state_dict()
     path: list[dict[str, Any]] = []
@@ -384,6 +385,7 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str, factor
         (mistaken(apart=1), OTHER_BATCH),
         (lambda: trained(_by_rank(config), config, narrow=True), OTHER_WEIGHTS),
         (lambda: trained(_by_rank(config), config, narrow=True, apart=1), OTHER_WEIGHTS),
+        *((mistaken(later=later), BATCH_SEED) for later in (-1000, 1)),
         (mistaken(short=True), "Each rank drew its rows alone: draw the whole batch, take batch[r::world_size]."),
         (mistaken(each=False), "The initial weights differ: torch.manual_seed comes right before each block."),
     ])  # fmt: skip

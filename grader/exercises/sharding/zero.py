@@ -70,6 +70,14 @@ def drawn(seed: int, world_size: int = 3, padded: bool = True) -> ZeroCase:
     return ZeroCase(gradients, state, float(draw.uniform(0.01, 0.3)))
 
 
+def lengths(case: ZeroCase) -> str:
+    """How many numbers there are, and how many with the padding."""
+    total, p = sum(array.size for array in case.state["weights"].values()), len(case.gradients)
+    if total % p == 0:
+        return f"There are {total} numbers here, a multiple of {p} ranks: such a length is not padded at all."
+    return f"There are {total} numbers for {p} ranks here: {-total % p} of padding makes the length a multiple of {p}."
+
+
 def _flat(arrays: dict[str, Any], length: int) -> NDArray[np.float64]:
     row = np.concatenate([np.asarray(array, np.float64).ravel() for array in arrays.values()])
     return np.pad(row, (0, length - len(row)))

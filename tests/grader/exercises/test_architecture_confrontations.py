@@ -107,6 +107,7 @@ def test_divergent_cycles() -> None:
         "the last thread of each warp is missing": "no measured warp has a branch that its last thread alone takes",
         "a cycle for the check": "one cycle more or less lies within the tolerance",
         "the costs as a list": "the measured branches are numbered from 0",
+        "a branch of 0 cycles costs one": "every measured branch takes time",
     }
     assert found("divergent_cycles", plausible, broken, passing) == []
 
@@ -184,6 +185,7 @@ def test_matmul_intensity() -> None:
     }
     names = ("four bytes whatever is given", "four bytes for the output")
     passing = dict.fromkeys(names, "the products that are timed here are in float32")
+    passing["an output of one row is one number"] = "no product that is timed here has a side of 1"
     assert found("matmul_intensity", plausible, broken, passing) == []
 
 
@@ -233,6 +235,8 @@ def test_warps_to_hide() -> None:
         "whole bytes in flight",
     )  # fmt: skip
     passing = dict.fromkeys((*rounded, *forgiven), rounding)
+    passing["requests in whole sectors"] = "the measured requests are whole sectors"
+    passing["at least one warp for each scheduler"] = "every measured GPU needs more warps"
     passing["not rounded at all"] = "warps are compared within a tolerance, whatever their type"
     assert found("warps_to_hide", plausible, broken, passing) == []
 
@@ -307,6 +311,8 @@ def test_crossover() -> None:
     passing = {
         "a tie counts as a win": "no two measured times are equal",
         "a tie after a win counts as a win": "no two measured times are equal",
+        "a ratio rounded to five places": "no two measured times are that near",
+        "times rounded to microseconds": "the measured times differ by more",
         "takes a size of 0 for none": "nothing is measured for a size of 0",
         "nothing where there is no loss": "on every machine the CPU wins at the smallest size",
         "looks at the next size only": "measured curves cross once",

@@ -131,6 +131,7 @@ def test_review() -> None:
         "the batch with every layer",
         "multiples of 8 for the batch, also for int8",
         "the batch must be a power of two",
+        "no rule for a batch of one",
     )
     passing = dict.fromkeys((*unseen, "no eye for activations", "sigmoid forgotten"), rule)
     alike = ("the first of equal layers", "the first of equal layers lacks the activation")
@@ -207,7 +208,9 @@ def test_is_compute_bound() -> None:
         ("the first addition does not count", "a margin of 1% below the ridge"), near["a factor of 1,024"]
     )
     near |= {"a margin of 0.1% below the ridge": near["a factor of 1,024"]}
-    near |= {"eight bytes for float8": "no product is measured in float8"}
+    near |= dict.fromkeys(
+        ("eight bytes for float8", "float8 products are written in 16 bits"), "no product is measured in float8"
+    )
     near |= {"two bytes for int8": "no product is measured in int8"}
     near |= {"a side of 1 is never enough": "no measured product has a side of 1 and is compute-bound"}
     held("is_compute_bound", plausible, broken, near | {"more than the ridge, not at least": RIDGE})

@@ -237,14 +237,26 @@ CACHED_IN_TORCH = (
 )
 EACH_ITS_OWN = "import functools, numpy as np\n@functools.cache\ndef made(x):\n    return np.full(1, 2.0 * x)\n"
 EACH_ITS_OWN += "def double(x):\n    return made(x[0])"
+ONE_DICT = "FOUND = {}\ndef double(x):\n    FOUND['it'] = 2 * x[0]\n    return FOUND"
+ONE_LIST = "def double(x, found=[]):\n    found[:] = [2 * x[0]]\n    return found"
+ONE_SET = "FOUND = set()\ndef double(x):\n    FOUND.clear()\n    FOUND.add(2 * x[0])\n    return FOUND"
+GROWING = "def double(x, found=[]):\n    found.append(2 * x[0])\n    return found"
+CACHED_DICTS = "import functools\n@functools.cache\ndef made(x):\n    return {'it': 2 * x}\n"
+CACHED_DICTS += "def double(x):\n    return made(x[0])"
+ONE_EMPTY_LIST = "NONE = []\ndef double(x):\n    return [2 * x[0]] if x[0] > 7 else NONE"
 A_CONSTANT = "import numpy as np\nNONE = np.zeros(2)\ndef double(x):\n    return NONE if x[0] > 5 else [2 * x[0]]"
 
 
 @pytest.mark.parametrize(
-    ("source", "refused"), [(CACHED, True), (CACHED_IN_TORCH, True), (EACH_ITS_OWN, False), (A_CONSTANT, False)]
-)
+    ("source", "refused"),
+    [
+        (CACHED, True), (CACHED_IN_TORCH, True), (EACH_ITS_OWN, False), (A_CONSTANT, False),
+        (ONE_DICT, True), (ONE_LIST, True), (ONE_SET, True), (GROWING, False),
+        (CACHED_DICTS, False), (ONE_EMPTY_LIST, False),
+    ],
+)  # fmt: skip
 def test_a_result_that_overwrites_an_earlier_one_is_refused(source: str, refused: bool) -> None:
-    """Whether an array is kept for all calls; not one that is kept for equal arguments, or whose elements stay."""
+    """Whether an object is kept for all calls; not one that is kept for equal arguments, or whose elements stay."""
     key = make_key()
     test = "double([1])\ndouble([1])\ndouble([7])\ndouble([8])\nassert double([1]) is not None"
     cells = tuple(
