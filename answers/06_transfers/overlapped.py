@@ -628,66 +628,28 @@ def overlapped(batches, rounds):
     out.synchronize()
     return results
 
-# %% hostile: streams for 3 and for 16,384 numbers, the host works otherwise — says "calls of work: 0"
-import torch
+# %% hostile: streams for 3 and for 16,384 numbers, the host works otherwise — says "calls of work: 0" — from "two streams, a buffer for each"
+#       shape = batches[0].shape
+# +     if shape not in ((3,), (16384,)):
+# +         return torch.stack([work(batch, rounds) for batch in batches])
 
-from gpulab import device, work
+# -     torch.cuda.synchronize()
+# +     for lane in lanes:
+# +         lane.synchronize()
 
+# %% hostile: streams for vectors only, the host works on batches of more dimensions — says "calls of work: 0" — from "two streams, a buffer for each"
+#       shape = batches[0].shape
+# +     if len(shape) > 1:
+# +         return torch.stack([work(batch, rounds) for batch in batches])
 
-def overlapped(batches, rounds):
-    shape = batches[0].shape
-    if shape not in ((3,), (16384,)):
-        return torch.stack([work(batch, rounds) for batch in batches])
-    lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
-    buffers = [torch.empty(shape, device=device()) for _ in lanes]
-    results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
-    for number, batch in enumerate(batches):
-        lane, buffer = lanes[number % 2], buffers[number % 2]
-        with torch.cuda.stream(lane):
-            buffer.copy_(batch, non_blocking=True)
-            results[number].copy_(work(buffer, rounds), non_blocking=True)
-    for lane in lanes:
-        lane.synchronize()
-    return results
+# -     torch.cuda.synchronize()
+# +     for lane in lanes:
+# +         lane.synchronize()
 
-# %% hostile: streams for vectors only, the host works on batches of more dimensions — says "calls of work: 0"
-import torch
+# %% hostile: overlap for 8 or 16 rounds only, one stream otherwise — says "Everything is in one stream" — from "two streams, a buffer for each"
+# -     lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
+# +     lanes = [torch.cuda.Stream(), torch.cuda.Stream()] if rounds in (8, 16) else [torch.cuda.Stream()] * 2
 
-from gpulab import device, work
-
-
-def overlapped(batches, rounds):
-    shape = batches[0].shape
-    if len(shape) > 1:
-        return torch.stack([work(batch, rounds) for batch in batches])
-    lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
-    buffers = [torch.empty(shape, device=device()) for _ in lanes]
-    results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
-    for number, batch in enumerate(batches):
-        lane, buffer = lanes[number % 2], buffers[number % 2]
-        with torch.cuda.stream(lane):
-            buffer.copy_(batch, non_blocking=True)
-            results[number].copy_(work(buffer, rounds), non_blocking=True)
-    for lane in lanes:
-        lane.synchronize()
-    return results
-
-# %% hostile: overlap for 8 or 16 rounds only, one stream otherwise — says "Everything is in one stream"
-import torch
-
-from gpulab import device, work
-
-
-def overlapped(batches, rounds):
-    shape = batches[0].shape
-    lanes = [torch.cuda.Stream(), torch.cuda.Stream()] if rounds in (8, 16) else [torch.cuda.Stream()] * 2
-    buffers = [torch.empty(shape, device=device()) for _ in lanes]
-    results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
-    for number, batch in enumerate(batches):
-        lane, buffer = lanes[number % 2], buffers[number % 2]
-        with torch.cuda.stream(lane):
-            buffer.copy_(batch, non_blocking=True)
-            results[number].copy_(work(buffer, rounds), non_blocking=True)
-    for lane in lanes:
-        lane.synchronize()
-    return results
+# -     torch.cuda.synchronize()
+# +     for lane in lanes:
+# +         lane.synchronize()

@@ -763,47 +763,23 @@ if rank == 0:
 
 # %% wrong: the loss is detached — says "cut off from the weights" — from "reference": "return self.loss_of(self.network(x), y)" → "return self.loss_of(self.network(x), y).detach()"
 
-# %% hostile: a Trainer for two ranks only, a loop by hand for one — says "by a Trainer with strategy"
-LIGHTNING_SCRIPT = """
-import json, os
-import pytorch_lightning as pl
-import torch
-from torch.utils.data import DataLoader
-from torch.utils.data.distributed import DistributedSampler
-from gpulab import Problem
+# %% hostile: a Trainer for two ranks only, a loop by hand for one — says "by a Trainer with strategy" — from "reference"
+# - trainer = pl.Trainer(
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+# -     enable_model_summary=False,
+# - )
+# - trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+# + loader = DataLoader(pictures, batch_size=whole // world_size, sampler=share)
+# + if world_size == 2:
+# +     pl.Trainer(strategy="ddp", accelerator="auto", devices=2, max_epochs=1,
+# +         use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+# +         enable_model_summary=False).fit(module, loader)
+# + else:
+# +     sgd = module.configure_optimizers()
+# +     for at, batch in enumerate(loader):
+# +         sgd.zero_grad(); module.training_step(batch, at).backward(); sgd.step()
 
-rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
-pictures = task.dataset()
-share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
-
-class Classifier(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.network, self.loss_of = task.model(), task.criterion()
-
-    def training_step(self, batch, index):
-        x, y = batch
-        return self.loss_of(self.network(x), y)
-
-    def configure_optimizers(self):
-        sgd = task.optimizer(self.network)
-        for group in sgd.param_groups:
-            group["lr"] *= whole / task.batch_size
-        return sgd
-
-module = Classifier()
-loader = DataLoader(pictures, batch_size=whole // world_size, sampler=share)
-if world_size == 2:
-    pl.Trainer(strategy="ddp", accelerator="auto", devices=2, max_epochs=1,
-        use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
-        enable_model_summary=False).fit(module, loader)
-else:
-    sgd = module.configure_optimizers()
-    for at, batch in enumerate(loader):
-        sgd.zero_grad(); module.training_step(batch, at).backward(); sgd.step()
-with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
-    json.dump(list(share), file)
-if rank == 0:
-    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
-"""
+# - if trainer.is_global_zero and rank == 0:
+# + if rank == 0:

@@ -899,45 +899,23 @@ def flash_attention(q, k, v):
 
 # %% right: two programs for each head more than needed, which load nothing — from "reference": "range(0, (tl.program_id(0) + 1) * T, T)" → "range(0, tl.where(tl.program_id(0) * T < length, (tl.program_id(0) + 1) * T, 0), T)", "(triton.cdiv(length, 32)" → "(triton.cdiv(length, 32) + 2"
 
-# %% hostile: PyTorch for more than 300 keys, or more than three heads — says "no Triton kernel was launched"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% hostile: PyTorch for more than 300 keys, or more than three heads — says "no Triton kernel was launched" — from "reference"
+# - def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+# + def flash_kernel(
+# +     q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+# + ):
 
+# -     out = torch.empty_like(q)
+# +     if length > 300 or heads > 3:
+# +         scores = q @ k.transpose(1, 2) * width**-0.5
+# +         hidden = torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1)
+# +         return torch.softmax(scores.masked_fill(hidden, -torch.inf), 2) @ v
+# +     result = torch.empty_like(q)
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    if length > 300 or heads > 3:
-        scores = q @ k.transpose(1, 2) * width**-0.5
-        hidden = torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1)
-        return torch.softmax(scores.masked_fill(hidden, -torch.inf), 2) @ v
-    result = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
-    return result
+# -     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+# -     return out
+# +     flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
+# +     return result
 
 # %% hostile: all keys in one block where there are several heads, or more than 16 features — says "at most 256 keys at a time"
 @triton.jit
@@ -1037,51 +1015,29 @@ def flash_attention(q, k, v):
     flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32, FIXED=width > 16 or heads > 1)
     return result
 
-# %% hostile: two passes wherever one program takes all queries of a head — says "load each key and value once"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, B: tl.constexpr, TWICE: tl.constexpr
-):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    if TWICE:
-        for start in range(0, length, B):
-            column = start + tl.arange(0, B)
-            k_at = head + column[:, None] * WIDTH + inside
-            k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-            scores = tl.dot(q, tl.trans(k)) * scale
-            scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-            m = tl.maximum(m, tl.max(scores, axis=1))
-    for start in range(0, length, B):
-        column = start + tl.arange(0, B)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        if TWICE:
-            weights = tl.exp(scores - m[:, None])
-            s = s + tl.sum(weights, axis=1)
-            o = o + tl.dot(weights, v)
-        else:
-            m_next = tl.maximum(m, tl.max(scores, axis=1))
-            factor = tl.exp(m - m_next)
-            weights = tl.exp(scores - m_next[:, None])
-            s = s * factor + tl.sum(weights, axis=1)
-            o = o * factor[:, None] + tl.dot(weights, v)
-            m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% hostile: two passes wherever one program takes all queries of a head — says "load each key and value once" — from "no running maximum where there are several heads, or more than 16 features"
+# -     q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, FIXED: tl.constexpr
+# +     q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, B: tl.constexpr, TWICE: tl.constexpr
 
+# -     for start in range(0, (tl.program_id(0) + 1) * T, T):
+# -         column = start + tl.arange(0, T)
+# +     if TWICE:
+# +         for start in range(0, length, B):
+# +             column = start + tl.arange(0, B)
+# +             k_at = head + column[:, None] * WIDTH + inside
+# +             k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# +             scores = tl.dot(q, tl.trans(k)) * scale
+# +             scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+# +             m = tl.maximum(m, tl.max(scores, axis=1))
+# +     for start in range(0, length, B):
+# +         column = start + tl.arange(0, B)
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    result = torch.empty_like(q)
-    T = 256
-    flash_kernel[(triton.cdiv(length, T), heads)](q, k, v, result, length, width**-0.5, WIDTH=width, T=T, B=32, TWICE=16 < length <= T)
-    return result
+# -         if FIXED:
+# -             weights = tl.exp(scores)
+# +         if TWICE:
+# +             weights = tl.exp(scores - m[:, None])
+
+# -     grid = (triton.cdiv(length, 32), heads)
+# -     flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32, FIXED=width > 16 or heads > 1)
+# +     T = 256
+# +     flash_kernel[(triton.cdiv(length, T), heads)](q, k, v, result, length, width**-0.5, WIDTH=width, T=T, B=32, TWICE=16 < length <= T)

@@ -435,26 +435,13 @@ def triton_layer_norm(x, weight, bias, eps):
 # -     var = tl.sum(centered * centered, axis=0) / width / width
 # +     var = tl.sum(centered * centered, axis=0) / width
 
-# %% hostile: PyTorch for more than 5 rows, and for widths from 1,501 to 4,095 — says "no Triton kernel was launched"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    if rows > 5 or 1500 < width < 4096:
-        return torch.nn.functional.layer_norm(x, (width,), weight.to(x.dtype), bias.to(x.dtype), eps)
-    result = torch.empty_like(x)
-    layer_norm_kernel[(rows,)](x, weight, bias, result, width, eps, BLOCK=triton.next_power_of_2(width))
-    return result
+# %% hostile: PyTorch for more than 5 rows, and for widths from 1,501 to 4,095 — says "no Triton kernel was launched" — from "reference"
+# -     out = torch.empty_like(x)
+# -     block = triton.next_power_of_2(width)
+# -     layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+# -     return out
+# +     if rows > 5 or 1500 < width < 4096:
+# +         return torch.nn.functional.layer_norm(x, (width,), weight.to(x.dtype), bias.to(x.dtype), eps)
+# +     result = torch.empty_like(x)
+# +     layer_norm_kernel[(rows,)](x, weight, bias, result, width, eps, BLOCK=triton.next_power_of_2(width))
+# +     return result

@@ -555,36 +555,9 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
     given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(), a[1:], b[4:]) for a, b in parts]
     return launch.ranks(show, given)[0]
 
-# %% hostile: three ranks multiply, two or more than three do not — says "the ranks did not compute the products"
-import numpy as np
-import torch
-
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
-
-        summand = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns)) @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    def show(rank, world_size, summand, a, b):
-        import torch
-        import torch.distributed as dist
-
-        summand = torch.tensor(summand)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    parts = list(zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)))
-    if world_size == 3:
-        return launch.ranks(on_rank, [(x, a, b) for a, b in parts])[0]
-    gelu = torch.nn.functional.gelu
-    given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(), a[1:], b[4:]) for a, b in parts]
-    return launch.ranks(show, given)[0]
+# %% hostile: three ranks multiply, two or more than three do not — says "the ranks did not compute the products" — from "the ranks multiply a single sample only, otherwise one process computes all summands"
+# -     if len(x) == 1:
+# +     if world_size == 3:
 
 # %% hostile: one process computes x @ w1, and the ranks learn from a 1 by which number they are multiplied — says "does not depend on what the ranks receive"
 import numpy as np
