@@ -974,7 +974,7 @@ def flash_attention(q, k, v):
         flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
     return result
 
-# %% hostile: no running maximum where there are several heads, or more than 16 features — says "NaN"
+# %% hostile: no running maximum where there are several heads, or more than 16 features — says "No exponent may be above 0"
 @triton.jit
 def flash_kernel(
     q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, FIXED: tl.constexpr
