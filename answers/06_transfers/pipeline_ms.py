@@ -313,7 +313,7 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
         return chunks * one
     return one + (chunks - 1) * max(h2d_ms + d2h_ms, compute_ms)
 
-# %% wrong: whole milliseconds — says "with all its digits" — from "reference": "return max(ready)" → "return int(max(ready))"
+# %% wrong: whole milliseconds — says "do not cut them to whole numbers" — from "reference": "return max(ready)" → "return int(max(ready))"
 
 # %% wrong: a copy in waits for the kernel of the chunk before — says "kernel of the chunk before"
 def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):

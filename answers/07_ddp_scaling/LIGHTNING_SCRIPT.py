@@ -186,7 +186,7 @@ raise ValueError("later")
 # - if trainer.is_global_zero and rank == 0:
 # + if rank == 0:
 
-# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learned from the other rank"
+# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "did not come from the network of problem.model()"
 LIGHTNING_SCRIPT = """
 # a LightningModule, and trainer.fit, in words only
 import json, os, torch

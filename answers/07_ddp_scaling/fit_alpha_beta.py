@@ -234,4 +234,4 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 # +     keep = t < 10 * np.median(t)
 # +     slope, intercept = np.polyfit(np.array(nbytes)[keep], t[keep], 1, w=1 / t[keep])
 
-# %% wrong: the larger of the two is alpha — says "also if alpha is below 0" — from "reference": "return float(alpha), float(beta)" → "return max(alpha, beta), min(alpha, beta)"
+# %% wrong: the larger of the two is alpha — says "The order is (alpha, beta)" — from "reference": "return float(alpha), float(beta)" → "return max(alpha, beta), min(alpha, beta)"

@@ -182,6 +182,6 @@ def pids_to_kill(processes, user):
 
 # %% wrong: process 0 is alive — says "No row has pid 0" — from "reference": `not in alive]` → `not in alive | {0}]`
 
-# %% wrong: another user's systemd is alive — says "also a systemd --user" — from "reference"
+# %% wrong: another user's systemd is alive — says "A subreaper may belong to another user" — from "reference"
 #       alive = {one["pid"] for one in processes if one["pid"] != 1 and not one["name"].startswith(subreapers)}
 # +     alive |= {one["pid"] for one in processes if one["name"].startswith(subreapers[0]) and one["user"] != user}
