@@ -341,8 +341,8 @@ def _broken_rule(model: Mapping[str, Any], cluster: Mapping[str, Any], choice: t
 
 
 def _unlike(values: list[tuple[Any, str]]) -> list[tuple[Any, str]]:
-    """One note for each value; two mistakes that give the same value are both named, and of more than two none is."""
+    """Without values that come from several mistakes."""
     notes: dict[Any, set[str]] = {}
     for value, note in values:
         notes.setdefault(float(f"{value:.10g}") if isinstance(value, float) else value, set()).add(note)
-    return [(value, " Or: ".join(sorted(several))) for value, several in notes.items() if len(several) < 3]
+    return [(value, min(several)) for value, several in notes.items() if len(several) == 1]

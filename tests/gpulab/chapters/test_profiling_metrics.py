@@ -143,7 +143,7 @@ def test_the_visible_check_names_the_rule(page: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        ("# HELP a Some words.\n# TYPE a gauge\na 1.0\n", "A sample is missing."),
+        ("# HELP a Some words.\n# TYPE a gauge\na 1.0\n", "A sample is missing: each one has a line of its own"),
         ("# HELP a Some words.\n# TYPE a gauge\na_total 1.0\n", "names of the samples"),
         ("# HELP Some words.\n# TYPE a gauge\na 1.0\n", "comes the name of the metric"),
     ],

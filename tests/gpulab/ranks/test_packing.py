@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from gpulab.ranks import messages
-from gpulab.ranks.packing import loads, packed
+from gpulab.ranks.packing import loads, multiplied, packed
 
 SECRET = random.Random(7).randbytes(24_000)
 """Six thousand numbers, as bytes."""
@@ -163,11 +163,13 @@ def test_numbers_are_multiplied_wherever_they_are() -> None:
     given = (np.full((2, 2), 0.1), tensor, {"a": [(1.0, "b", 3)]}, np.arange(3), 0.25)
     (there, arguments), count = loads(packed((function, given)), 2.0)
     one, two, three, four, five = arguments
-    assert one.tolist() == [[0.2, 0.2], [0.2, 0.2]]
-    assert two.tolist() == [2.0, 2.0]
+    tenth, unit, double = (float(multiplied(np.float64(one), 2.0)) for one in (0.1, 1.0, 2.0))
+    assert len({tenth / 0.1, unit, double / 2}) == 3
+    assert one.tolist() == [[tenth, tenth], [tenth, tenth]]
+    assert two.tolist() == [unit, unit]
     assert two.requires_grad
-    assert (three, four.tolist(), five) == ({"a": [(2.0, "b", 3)]}, [0, 1, 2], 0.25)
-    assert [np.asarray(part).tolist() for part in there()] == [[2.0, 2.0, 2.0], [2.0, 4.0], 0.5]
+    assert (three, four.tolist(), five) == ({"a": [(unit, "b", 3)]}, [0, 1, 2], 0.25)
+    assert [np.asarray(part).tolist() for part in there()] == [[unit, unit, unit], [unit, double], 0.5]
     assert count == 4 + 2 + 1 + 3 + 2
     (_, arguments), count = loads(packed((function, given)), 1.0)
     assert (arguments[0][0, 0], count) == (0.1, 0)
