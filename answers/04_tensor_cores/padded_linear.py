@@ -82,7 +82,7 @@ def padded_linear(x, weight, multiple=64):
 
 # %% wrong: no return — says "None" — from "not transposed": "return x @ weight" → "torch.nn.functional.linear(x, weight)"
 
-# %% wrong: nothing padded — says "Add 3 rows to weight before the product" — from "not transposed": "x @ weight" → "(x @ weight.T).clone()"
+# %% wrong: nothing padded — says "needs 3 more before the product" — from "not transposed": "x @ weight" → "(x @ weight.T).clone()"
 
 # %% hostile: patches torch's comparison — earns 0
 import torch
@@ -149,13 +149,13 @@ def padded_linear(x, weight, multiple=64):
 
 # %% wrong: a whole multiple more where there is one already — says "needs no padding" — from "reference": "-outputs % multiple" → "multiple - outputs % multiple"
 
-# %% wrong: rows of zeros after the product — says "Add 3 rows to weight before the product" — from "reference"
+# %% wrong: rows of zeros after the product — says "needs 3 more before the product" — from "reference"
 # -     padded = torch.nn.functional.pad(weight, (0, 0, 0, -outputs % multiple))
 # -     return (x @ padded.T)[..., :outputs]
 # +     return torch.nn.functional.pad(x @ weight.T, (0, -outputs % multiple))[..., :outputs]
 
 # %% wrong: no product, but sums — says "no matrix product" — from "reference": "(x @ padded.T)" → "(x[..., None, :] * padded).sum(dim=-1)"
 
-# %% wrong: padded to 64, whatever is asked for — says "expected 8" — from "reference": "-outputs % multiple" → "-outputs % 64"
+# %% wrong: padded to 64, whatever is asked for — says "64 outputs, expected 8. weight has 5 rows, and needs 3 more" — from "reference": "-outputs % multiple" → "-outputs % 64"
 
 # %% right: an einsum — from "reference": "(x @ padded.T)" → `torch.einsum("...i,oi->...o", x, padded)`

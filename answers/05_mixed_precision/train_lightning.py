@@ -324,40 +324,29 @@ def train_lightning(problem, precision, epochs):
             losses.append(loss.item())
     return problem.history(model, losses)
 
-# %% hostile: a Trainer is made and trains a network of its own, and a plain loop trains the one that counts — says "and call its fit"
-import torch
-import pytorch_lightning as pl
+# %% hostile: a Trainer is made and trains a network of its own, and a plain loop trains the one that counts — says "and call its fit" — from "the plain loop, without a Trainer"
+#   import torch
+# + import pytorch_lightning as pl
+# +
+# +
+# + class Shown(pl.LightningModule):
+# +     def __init__(self, problem):
+# +         super().__init__()
+# +         self.problem, self.network = problem, problem.model()
+# +
+# +     def training_step(self, batch, index):
+# +         images, labels = batch
+# +         return self.problem.criterion()(self.network(images), labels)
+# +
+# +     def configure_optimizers(self):
+# +         return self.problem.optimizer(self.network)
 
+#   def train_lightning(problem, precision, epochs):
+# +     pl.Trainer(precision=precision, max_epochs=1, max_steps=1, accelerator="cpu", devices=1, **QUIET).fit(
+# +         Shown(problem), problem.loader()
+# +     )
 
-class Shown(pl.LightningModule):
-    def __init__(self, problem):
-        super().__init__()
-        self.problem, self.network = problem, problem.model()
-
-    def training_step(self, batch, index):
-        images, labels = batch
-        return self.problem.criterion()(self.network(images), labels)
-
-    def configure_optimizers(self):
-        return self.problem.optimizer(self.network)
-
-
-def train_lightning(problem, precision, epochs):
-    pl.Trainer(precision=precision, max_epochs=1, max_steps=1, accelerator="cpu", devices=1, **QUIET).fit(
-        Shown(problem), problem.loader()
-    )
-    model = problem.model().to(problem.device)
-    optimizer, criterion = problem.optimizer(model), problem.criterion()
-    losses = []
-    for _ in range(epochs):
-        for images, labels in problem.loader():
-            optimizer.zero_grad()
-            with torch.autocast(problem.device, torch.bfloat16, enabled=precision != "32-true"):
-                loss = criterion(model(images), labels)
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-    return problem.history(model, losses)
+# -             images, labels = images.to(problem.device), labels.to(problem.device)
 
 # %% hostile: a Trainer's only step holds a loop of its own — says "the Trainer does the rest"
 import torch

@@ -666,48 +666,40 @@ dist.destroy_process_group()
 """
 
 # %% wrong: indices as texts — says "Its entries are texts" — from "reference": "json.dump(list(share), file)" → "json.dump([str(one) for one in share], file)"
-# %% hostile: with four ranks, rank 0 does the work of all — says "computed the gradients of the other rank's pictures"
-DDP_SCRIPT = """
-import json, os
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader
-from torch.utils.data.distributed import DistributedSampler
-from gpulab import Problem
+# %% hostile: with four ranks, rank 0 does the work of all — says "computed the gradients of the other rank's pictures" — from "reference"
+# - loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+# - wrapped = DistributedDataParallel(task.model())
+# - sgd, loss_of = task.optimizer(wrapped), task.criterion()
 
-dist.init_process_group(backend="gloo")
-rank, world_size = dist.get_rank(), dist.get_world_size()
-task = Problem(**json.loads(os.environ["PROBLEM"]))
-pictures = task.dataset()
-share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
-share.set_epoch(0)
-if world_size == 2:
-    loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
-    wrapped = DistributedDataParallel(task.model())
-    net = wrapped.module
-    sgd, loss_of = task.optimizer(wrapped), task.criterion()
-    for x, y in loader:
-        sgd.zero_grad()
-        loss_of(wrapped(x), y).backward()
-        sgd.step()
-elif rank == 0:
-    net = task.model()
-    sgd, loss_of = task.optimizer(net), task.criterion()
-    order = [list(DistributedSampler(pictures, world_size, r, shuffle=True, seed=task.seed)) for r in range(world_size)]
-    each = task.batch_size // world_size
-    for first in range(0, len(order[0]), each):
-        places = [i for own in order for i in own[first : first + each]]
-        x, y = pictures[places]
-        sgd.zero_grad()
-        loss_of(net(x), y).backward()
-        sgd.step()
-with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
-    json.dump(list(share), file)
-if rank == 0:
-    torch.save(net.state_dict(), os.environ["CHECKPOINT"])
-dist.destroy_process_group()
-"""
+# - for x, y in loader:
+# -     sgd.zero_grad()
+# -     loss_of(wrapped(x), y).backward()
+# -     sgd.step()
+# + if world_size == 2:
+# +     loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+# +     wrapped = DistributedDataParallel(task.model())
+# +     net = wrapped.module
+# +     sgd, loss_of = task.optimizer(wrapped), task.criterion()
+# +     for x, y in loader:
+# +         sgd.zero_grad()
+# +         loss_of(wrapped(x), y).backward()
+# +         sgd.step()
+# + elif rank == 0:
+# +     net = task.model()
+# +     sgd, loss_of = task.optimizer(net), task.criterion()
+# +     order = [list(DistributedSampler(pictures, world_size, r, shuffle=True, seed=task.seed)) for r in range(world_size)]
+# +     each = task.batch_size // world_size
+# +     for first in range(0, len(order[0]), each):
+# +         places = [i for own in order for i in own[first : first + each]]
+# +         x, y = pictures[places]
+# +         sgd.zero_grad()
+# +         loss_of(net(x), y).backward()
+# +         sgd.step()
+
+# -     torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+# - dist.destroy_process_group()  # tidy
+# +     torch.save(net.state_dict(), os.environ["CHECKPOINT"])
+# + dist.destroy_process_group()
 
 # %% hostile: DDP on two machines only; on one machine, rank 0 does the work of all — says "computed the gradients of the other rank's pictures" — from "with four ranks, rank 0 does the work of all"
 # - if world_size == 2:

@@ -511,45 +511,29 @@ def run_ring(vectors):
         return [sum(vectors)] * len(vectors)
     return launch.ranks(ring, [(vector,) for vector in vectors])
 
-# %% hostile: three ranks do not listen — says "It does not depend on what it receives"
-import numpy as np
+# %% hostile: three ranks do not listen — says "It does not depend on what it receives" — from "a ring that does not listen: each rank is handed all vectors, and sends the right sums"
+# -     def ring(rank, world_size, vectors):
+# +     def ring(rank, world_size, vector):
+# +         import numpy as np
+# +         import torch
+# +         import torch.distributed as dist
+# +
+# +         chunks = [torch.tensor(part) for part in np.array_split(vector, world_size)]
+# +         for step in range(2 * (world_size - 1)):
+# +             out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+# +             arrived = torch.empty_like(chunks[into])
+# +             sending = dist.isend(chunks[out], (rank + 1) % world_size)
+# +             dist.recv(arrived, (rank - 1) % world_size)
+# +             sending.wait()
+# +             chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
+# +         return torch.cat(chunks).numpy()
+# +
+# +     def deaf(rank, world_size, vectors):
 
-from gpulab import launch
-
-
-def run_ring(vectors):
-    def ring(rank, world_size, vector):
-        import numpy as np
-        import torch
-        import torch.distributed as dist
-
-        chunks = [torch.tensor(part) for part in np.array_split(vector, world_size)]
-        for step in range(2 * (world_size - 1)):
-            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
-            arrived = torch.empty_like(chunks[into])
-            sending = dist.isend(chunks[out], (rank + 1) % world_size)
-            dist.recv(arrived, (rank - 1) % world_size)
-            sending.wait()
-            chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
-        return torch.cat(chunks).numpy()
-
-    def deaf(rank, world_size, vectors):
-        import numpy as np
-        import torch
-        import torch.distributed as dist
-
-        parts = [np.array_split(vector, world_size) for vector in vectors]
-        for step in range(2 * (world_size - 1)):
-            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
-            members = [parts[(rank - back) % world_size][out] for back in range(min(step + 1, world_size))]
-            sending = dist.isend(torch.tensor(np.sum(members, axis=0)), (rank + 1) % world_size)
-            dist.recv(torch.empty(len(parts[0][into])), (rank - 1) % world_size)
-            sending.wait()
-        return np.sum(vectors, axis=0)
-
-    if len(vectors) == 3:
-        return launch.ranks(deaf, [(vectors,) for _ in vectors])
-    return launch.ranks(ring, [(vector,) for vector in vectors])
+# -     return launch.ranks(ring, [(vectors,) for _ in vectors])
+# +     if len(vectors) == 3:
+# +         return launch.ranks(deaf, [(vectors,) for _ in vectors])
+# +     return launch.ranks(ring, [(vector,) for vector in vectors])
 
 # %% hostile: every rank has all vectors, and passes on what is added to messages — says "It does not depend on what it receives"
 import numpy as np

@@ -917,103 +917,72 @@ def flash_attention(q, k, v):
 # +     flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
 # +     return result
 
-# %% hostile: all keys in one block where there are several heads, or more than 16 features — says "at most 256 keys at a time"
-@triton.jit
-def whole_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, ALL: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    column = tl.arange(0, ALL)
-    k_at = head + column[:, None] * WIDTH + inside
-    k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-    v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-    scores = tl.dot(q, tl.trans(k)) * scale
-    scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-    weights = tl.exp(scores - tl.max(scores, axis=1)[:, None])
-    o = tl.dot(weights, v) / tl.sum(weights, axis=1)[:, None]
-    tl.store(out_ptr + q_at, o, mask=row[:, None] < length)
+# %% hostile: all keys in one block where there are several heads, or more than 16 features — says "at most 256 keys at a time" — from "reference"
+# - def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+# + def whole_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, ALL: tl.constexpr):
+# +     row = tl.program_id(0) * T + tl.arange(0, T)
+# +     inside = tl.arange(0, WIDTH)[None, :]
+# +     head = tl.program_id(1) * length * WIDTH
+# +     q_at = head + row[:, None] * WIDTH + inside
+# +     q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+# +     column = tl.arange(0, ALL)
+# +     k_at = head + column[:, None] * WIDTH + inside
+# +     k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# +     v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# +     scores = tl.dot(q, tl.trans(k)) * scale
+# +     scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+# +     weights = tl.exp(scores - tl.max(scores, axis=1)[:, None])
+# +     o = tl.dot(weights, v) / tl.sum(weights, axis=1)[:, None]
+# +     tl.store(out_ptr + q_at, o, mask=row[:, None] < length)
+# +
+# +
+# + @triton.jit
+# + def flash_kernel(
+# +     q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
+# + ):
 
+# -     out = torch.empty_like(q)
+# +     result = torch.empty_like(q)
 
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr
-):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# -     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+# -     return out
+# +     if width > 16 or heads > 1:
+# +         whole_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32, ALL=max(16, triton.next_power_of_2(length)))
+# +     else:
+# +         flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
+# +     return result
 
+# %% hostile: no running maximum where there are several heads, or more than 16 features — says "No exponent may be above 0" — from "reference"
+# - def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+# + def flash_kernel(
+# +     q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, FIXED: tl.constexpr
+# + ):
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    result = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    if width > 16 or heads > 1:
-        whole_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32, ALL=max(16, triton.next_power_of_2(length)))
-    else:
-        flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
-    return result
+# -         m_next = tl.maximum(m, tl.max(scores, axis=1))
+# -         factor = tl.exp(m - m_next)
+# -         weights = tl.exp(scores - m_next[:, None])
+# -         s = s * factor + tl.sum(weights, axis=1)
+# -         o = o * factor[:, None] + tl.dot(weights, v)
+# -         m = m_next
+# +         if FIXED:
+# +             weights = tl.exp(scores)
+# +             s = s + tl.sum(weights, axis=1)
+# +             o = o + tl.dot(weights, v)
+# +         else:
+# +             m_next = tl.maximum(m, tl.max(scores, axis=1))
+# +             factor = tl.exp(m - m_next)
+# +             weights = tl.exp(scores - m_next[:, None])
+# +             s = s * factor + tl.sum(weights, axis=1)
+# +             o = o * factor[:, None] + tl.dot(weights, v)
+# +             m = m_next
 
-# %% hostile: no running maximum where there are several heads, or more than 16 features — says "No exponent may be above 0"
-@triton.jit
-def flash_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, FIXED: tl.constexpr
-):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        if FIXED:
-            weights = tl.exp(scores)
-            s = s + tl.sum(weights, axis=1)
-            o = o + tl.dot(weights, v)
-        else:
-            m_next = tl.maximum(m, tl.max(scores, axis=1))
-            factor = tl.exp(m - m_next)
-            weights = tl.exp(scores - m_next[:, None])
-            s = s * factor + tl.sum(weights, axis=1)
-            o = o * factor[:, None] + tl.dot(weights, v)
-            m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# -     out = torch.empty_like(q)
+# +     result = torch.empty_like(q)
 
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    result = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32, FIXED=width > 16 or heads > 1)
-    return result
+# -     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+# -     return out
+# +     flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32, FIXED=width > 16 or heads > 1)
+# +     return result
 
 # %% hostile: two passes wherever one program takes all queries of a head — says "load each key and value once" — from "no running maximum where there are several heads, or more than 16 features"
 # -     q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, FIXED: tl.constexpr

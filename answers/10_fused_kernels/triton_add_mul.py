@@ -421,22 +421,15 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: hands in the number of programs for the length — says "because its limit is not the length" — from "reference": `out, n, BLOCK=1024` → `out, triton.cdiv(n, 1024), BLOCK=1024`
 
-# %% wrong: the comparison of the mask is the wrong way round — says "is the comparison the right way round"
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i >= n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
+# %% wrong: the comparison of the mask is the wrong way round — says "is the comparison the right way round" — from "reference"
+# - import torch
+# - import triton
+# - import triton.language as tl
+# - 
+# - 
 
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
+# -     mask = i < n
+# +     mask = i >= n
 
 # %% wrong: the block begins at element 1 — says "begins to store at element 1" — from "the comparison of the mask is the wrong way round"
 # -     i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)

@@ -490,34 +490,21 @@ def triton_matmul_relu(a, b, bias):
 # +     matmul_relu_kernel[grid](a, b, bias, result, m, n, k, TILE=32)
 # +     return result
 
-# %% hostile: tl.dot for factors above 1.5, ordinary arithmetic for all others — says "do not come from tl.dot"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        large = tl.max(tl.max(a.to(tl.float32), axis=1), axis=0)
-        if large > 1.5:
-            sums = tl.dot(a, b, sums)
-        else:
-            sums += 0.0 * tl.dot(a, b)
-            sums += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], axis=1)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# %% hostile: tl.dot for factors above 1.5, ordinary arithmetic for all others — says "do not come from tl.dot" — from "reference"
+# -         sums = tl.dot(a, b, sums)
+# +         large = tl.max(tl.max(a.to(tl.float32), axis=1), axis=0)
+# +         if large > 1.5:
+# +             sums = tl.dot(a, b, sums)
+# +         else:
+# +             sums += 0.0 * tl.dot(a, b)
+# +             sums += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], axis=1)
 
+# -     (m, k), n = a.shape, b.shape[1]
+# -     out = torch.empty((m, n), dtype=torch.float32, device=a.device)
+# +     m, n, k = len(a), b.shape[1], len(b)
+# +     result = torch.empty((m, n), dtype=torch.float32, device=a.device)
 
-def triton_matmul_relu(a, b, bias):
-    m, n, k = len(a), b.shape[1], len(b)
-    result = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, result, m, n, k, TILE=32)
-    return result
+# -     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+# -     return out
+# +     matmul_relu_kernel[grid](a, b, bias, result, m, n, k, TILE=32)
+# +     return result

@@ -505,20 +505,13 @@ def triton_softmax(x):
 # -     tl.store(out_ptr + row * width + column, weights / total, mask=mask)
 # +     tl.store(out_ptr + row * width + column, 1 - weights / total, mask=mask)
 
-# %% hostile: PyTorch for more than 12 rows, and for widths from 2,000 to 4,095 — says "no Triton kernel was launched"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    if rows > 12 or 2000 <= width < 4096:
-        return torch.softmax(x, 1)
-    result = torch.empty_like(x)
-    softmax_kernel[(rows,)](x, result, width, BLOCK=triton.next_power_of_2(width))
-    return result
+# %% hostile: PyTorch for more than 12 rows, and for widths from 2,000 to 4,095 — says "no Triton kernel was launched" — from "reference"
+# -     out = torch.empty_like(x)
+# -     block = triton.next_power_of_2(width)
+# -     softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+# -     return out
+# +     if rows > 12 or 2000 <= width < 4096:
+# +         return torch.softmax(x, 1)
+# +     result = torch.empty_like(x)
+# +     softmax_kernel[(rows,)](x, result, width, BLOCK=triton.next_power_of_2(width))
+# +     return result

@@ -524,61 +524,45 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
     columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
 
-# %% hostile: the ranks multiply a single sample only, otherwise one process computes all summands — says "the ranks did not compute the products"
-import numpy as np
-import torch
+# %% hostile: the ranks multiply a single sample only, otherwise one process computes all summands — says "the ranks did not compute the products" — from "one process computes all summands, the ranks add them up"
+# -     def on_rank(rank, world_size, summand):
+# +     def on_rank(rank, world_size, x, columns, rows):
+# +         import torch
+# +         import torch.distributed as dist
+# +
+# +         summand = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns)) @ torch.tensor(rows)
+# +         dist.all_reduce(summand)
+# +         return summand.numpy()
+# +
+# +     def show(rank, world_size, summand, a, b):
 
-from gpulab import launch
+# -     parts = zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0))
+# +     parts = list(zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)))
+# +     if len(x) == 1:
+# +         return launch.ranks(on_rank, [(x, a, b) for a, b in parts])[0]
 
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
-
-        summand = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns)) @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    def show(rank, world_size, summand, a, b):
-        import torch
-        import torch.distributed as dist
-
-        summand = torch.tensor(summand)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    parts = list(zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)))
-    if len(x) == 1:
-        return launch.ranks(on_rank, [(x, a, b) for a, b in parts])[0]
-    gelu = torch.nn.functional.gelu
-    given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(), a[1:], b[4:]) for a, b in parts]
-    return launch.ranks(show, given)[0]
+# -     given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(),) for a, b in parts]
+# -     return launch.ranks(on_rank, given)[0]
+# +     given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(), a[1:], b[4:]) for a, b in parts]
+# +     return launch.ranks(show, given)[0]
 
 # %% hostile: three ranks multiply, two or more than three do not — says "the ranks did not compute the products" — from "the ranks multiply a single sample only, otherwise one process computes all summands"
 # -     if len(x) == 1:
 # +     if world_size == 3:
 
-# %% hostile: one process computes x @ w1, and the ranks learn from a 1 by which number they are multiplied — says "does not depend on what the ranks receive"
-import numpy as np
-import torch
+# %% hostile: one process computes x @ w1, and the ranks learn from a 1 by which number they are multiplied — says "does not depend on what the ranks receive" — from "one process computes all summands, the ranks add them up"
+# -     def on_rank(rank, world_size, summand):
+# +     def on_rank(rank, world_size, hidden, one, show, rows):
 
-from gpulab import launch
+# -         summand = torch.tensor(summand)
+# +         summand = torch.nn.functional.gelu(torch.tensor(hidden) * float(one[0])) @ torch.tensor(rows)
 
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    def on_rank(rank, world_size, hidden, one, show, rows):
-        import torch
-        import torch.distributed as dist
-
-        summand = torch.nn.functional.gelu(torch.tensor(hidden) * float(one[0])) @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    parts = list(zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)))
-    one = np.ones(1, np.float32)
-    given = [(x @ a, one, a[len(x):] if len(a) > len(x) else a[:0], b) for a, b in parts]
-    return launch.ranks(on_rank, given)[0]
+# -     parts = zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0))
+# -     gelu = torch.nn.functional.gelu
+# -     given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(),) for a, b in parts]
+# +     parts = list(zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)))
+# +     one = np.ones(1, np.float32)
+# +     given = [(x @ a, one, a[len(x):] if len(a) > len(x) else a[:0], b) for a, b in parts]
 
 # %% hostile: one process computes all summands for many factors, and the ranks interpolate — says "does not depend on what the ranks receive"
 import numpy as np

@@ -576,61 +576,48 @@ def zero1_step(gradients, state, lr):
 # +         took = took.view(world_size, 20_000)
 # +         every = list((took - took[:, -1:])[:, : mine.numel()].unflatten(1, mine.shape))
 
-# %% hostile: the step of two ranks is computed in one process, and the ranks gather it — says "does not depend on what the ranks receive"
-import numpy as np
+# %% hostile: the step of two ranks is computed in one process, and the ranks gather it — says "does not depend on what the ranks receive" — from "reference"
+# -     """The state after one step of Adam whose states are sharded over the ranks."""
 
-from gpulab import launch
+# -     order, t = list(state["weights"]), state["step"] + 1
+# +     def show(rank, world_size, row, mine):
+# +         import torch
+# +         import torch.distributed as dist
+# +
+# +         share = torch.empty(len(mine))
+# +         dist.reduce_scatter_tensor(share, torch.tensor(row))
+# +         whole = torch.empty(len(mine) * world_size)
+# +         dist.all_gather_into_tensor(whole, torch.tensor(mine))
+# +         return 0
+# +
+# +     order, t, p = list(state["weights"]), state["step"] + 1, len(gradients)
 
+# -     inputs = [
+# -         ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
+# -         for rank, one in enumerate(gradients)
+# -     ]
+# +     ends = np.cumsum([array.size for array in given])
+# +
+# +     def whole(new):
+# +         return {n: part.reshape(a.shape) for n, part, a in zip(order, np.split(new[: ends[-1]], ends[:-1]), given)}
+# +
+# +     if p == 2:
+# +         pad = -int(ends[-1]) % p
+# +         rows = [np.pad(np.concatenate([one[name].ravel() for name in order]), (0, pad)) for one in gradients]
+# +         g = sum(rows) / p
+# +         m = (0.9 * np.concatenate(state["m"]) + 0.1 * g).astype(np.float32)
+# +         v = (0.999 * np.concatenate(state["v"]) + 0.001 * g**2).astype(np.float32)
+# +         w = np.pad(np.concatenate([a.ravel() for a in given]), (0, pad))
+# +         with np.errstate(all="ignore"):
+# +             new = (w - lr * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)).astype(np.float32)
+# +         launch.ranks(show, list(zip(rows, np.split(new, p))))
+# +         return {"step": t, "weights": whole(new), "m": np.split(m, p), "v": np.split(v, p)}
+# +     inputs = [([one[name] for name in order], given, state["m"][rank], state["v"][rank], t) for rank, one in enumerate(gradients)]
 
-def zero1_step(gradients, state, lr):
-    def on_rank(rank, world_size, own_gradients, weights, m, v, t):
-        import torch
-        import torch.distributed as dist
+# -     ends = np.cumsum([array.size for array in given])
+# -     parts = np.split(results[0][0][: ends[-1]], ends[:-1])
+# -     new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
+# -     return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
+# +     return {"step": t, "weights": whole(results[0][0]), "m": [one[1] for one in results], "v": [one[2] for one in results]}
 
-        def flat(arrays):
-            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
-            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
-
-        share = torch.empty(len(m))
-        dist.reduce_scatter_tensor(share, flat(own_gradients))
-        share /= world_size
-        mine = flat(weights).chunk(world_size)[rank]
-        m = 0.9 * torch.tensor(m) + 0.1 * share
-        v = 0.999 * torch.tensor(v) + 0.001 * share**2
-        mine = mine - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
-        whole = torch.empty(len(mine) * world_size)
-        dist.all_gather_into_tensor(whole, mine)
-        return whole.numpy(), m.numpy(), v.numpy()
-
-    def show(rank, world_size, row, mine):
-        import torch
-        import torch.distributed as dist
-
-        share = torch.empty(len(mine))
-        dist.reduce_scatter_tensor(share, torch.tensor(row))
-        whole = torch.empty(len(mine) * world_size)
-        dist.all_gather_into_tensor(whole, torch.tensor(mine))
-        return 0
-
-    order, t, p = list(state["weights"]), state["step"] + 1, len(gradients)
-    given = [state["weights"][name] for name in order]
-    ends = np.cumsum([array.size for array in given])
-
-    def whole(new):
-        return {n: part.reshape(a.shape) for n, part, a in zip(order, np.split(new[: ends[-1]], ends[:-1]), given)}
-
-    if p == 2:
-        pad = -int(ends[-1]) % p
-        rows = [np.pad(np.concatenate([one[name].ravel() for name in order]), (0, pad)) for one in gradients]
-        g = sum(rows) / p
-        m = (0.9 * np.concatenate(state["m"]) + 0.1 * g).astype(np.float32)
-        v = (0.999 * np.concatenate(state["v"]) + 0.001 * g**2).astype(np.float32)
-        w = np.pad(np.concatenate([a.ravel() for a in given]), (0, pad))
-        with np.errstate(all="ignore"):
-            new = (w - lr * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)).astype(np.float32)
-        launch.ranks(show, list(zip(rows, np.split(new, p))))
-        return {"step": t, "weights": whole(new), "m": np.split(m, p), "v": np.split(v, p)}
-    inputs = [([one[name] for name in order], given, state["m"][rank], state["v"][rank], t) for rank, one in enumerate(gradients)]
-    results = launch.ranks(on_rank, inputs)
-    return {"step": t, "weights": whole(results[0][0]), "m": [one[1] for one in results], "v": [one[2] for one in results]}
 # %% wrong: padded by a whole share more where nothing is missing — says "such a length is not padded at all" — from "reference": "(0, -len(row) % world_size)" → "(0, world_size - len(row) % world_size)"

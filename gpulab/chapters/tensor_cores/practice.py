@@ -89,7 +89,7 @@ class OutputCounter:
         if not seen:
             raise AssertionError(f"{what}: right, but no matrix product of PyTorch's was seen.")
         missing = padded - outputs
-        note = f"Add {missing} row{'s' if missing > 1 else ''} to weight before the product."
+        note = f"weight has {outputs} rows, and needs {missing} more before the product."
         if not missing:
             note = "It is a multiple already, and needs no padding."
         raise AssertionError(f"{what}: right, but the product has {max(seen):g} outputs, expected {padded}. {note}")

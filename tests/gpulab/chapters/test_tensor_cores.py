@@ -370,7 +370,7 @@ def test_the_outputs_of_a_product_are_counted(name):
     with virtual_gpu.running(machine):
         PRODUCTS[name](x, weight)
     machine.require(5, 8, 3 * 7, "5 outputs")
-    with pytest.raises(AssertionError, match=r"the product has 8 outputs, expected 6\. Add 1 row to weight"):
+    with pytest.raises(AssertionError, match=r"8 outputs, expected 6\. weight has 5 rows, and needs 1 more"):
         machine.require(5, 6, 3 * 7, "5 outputs")
     with pytest.raises(AssertionError, match=r"expected 5\. It is a multiple already"):
         machine.require(5, 5, 3 * 7, "5 outputs")
